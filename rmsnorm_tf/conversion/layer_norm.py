@@ -12,7 +12,7 @@ from rmsnorm_tf.norm.arguments import check_flag, suggests_arguments
 
 
 @suggests_arguments
-def fold_layer_norm(model: keras.Model, for_inference: bool = False, fold_gains: bool = False) -> ConversionReport:
+def fold_layer_norm(model: keras.Model, for_inference: bool = False) -> ConversionReport:
     """Changes a model from LayerNorm to RMSNorm with the same outputs, and returns a report.
 
     LayerNorm is RMSNorm of its centred input, and does not see a constant that is added to all channels. A norm is
@@ -39,12 +39,9 @@ def fold_layer_norm(model: keras.Model, for_inference: bool = False, fold_gains:
             was built for.
         for_inference: Whether outputs need to be the same at inference only, so that dropout does not matter unless the
             graph itself switches it on. Default: False, in training too.
-        fold_gains: Whether to multiply the gain of a norm into the maps behind it, where nothing but linear maps reads
-            the norm. The norm then has no gain. Default: False.
 
     Returns:
-        A report with an entry for each layer with LayerNorm; with `fold_gains`, also for each `RMSNormalization` with a
-        gain that the model had before, converted if the gain was folded.
+        A report with an entry for each layer with LayerNorm.
 
     Raises:
         TypeError: This is no model.
@@ -52,7 +49,7 @@ def fold_layer_norm(model: keras.Model, for_inference: bool = False, fold_gains:
         ValueError: The model has no input yet, cannot be traced, or would have other outputs.
 
     Reference:
-        Jiang et al. 2023, arXiv 2305.14858, section 3; Graef et al. 2024, arXiv 2407.09577 (gains).
+        Jiang et al. 2023, arXiv 2305.14858, section 3.
     """
     if not ON_TENSORFLOW:
         raise RuntimeError(
@@ -62,11 +59,10 @@ def fold_layer_norm(model: keras.Model, for_inference: bool = False, fold_gains:
     from rmsnorm_tf.conversion.folding.fold import fold  # it reads TensorFlow's operations
 
     check_flag("for_inference", for_inference)
-    check_flag("fold_gains", fold_gains)
     check_model("fold_layer_norm", model)
     # None: calls without `training`, where a graph may switch a dropout on by itself.
     modes = [None, False] if for_inference else modes_of(model)
-    return convert_in_place(model, lambda shared: fold(model, modes, fold_gains, shared), modes)
+    return convert_in_place(model, lambda shared: fold(model, modes, shared), modes)
 
 
 def replace_layer_norm(model: keras.Model) -> ConversionReport:

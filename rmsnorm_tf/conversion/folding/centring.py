@@ -18,7 +18,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from rmsnorm_tf.conversion.folding.gains import gain_to_absorb
+from rmsnorm_tf.conversion.folding.layer_scale import gain_to_absorb
 from rmsnorm_tf.conversion.folding.reasons import Reasons, why_fixed
 from rmsnorm_tf.conversion.folding.rules import sources, targets
 from rmsnorm_tf.conversion.folding.trace import Trace
@@ -105,7 +105,7 @@ class Centring:
             if axis == -1 and is_norm:
                 continue
             reached = targets(operation, position, axis) if operation.outputs and not is_norm else None
-            keys = [(operation.outputs[number].name, a) for number, a, _ in reached or []]
+            keys = [(operation.outputs[number].name, a) for number, a in reached or []]
             if reached is None:
                 self._readers[tensor.name, axis] = operation
             elif seen := [key for key in keys if key in self._readers]:
@@ -141,7 +141,7 @@ class Centring:
         if found is None:
             absorbed = gain_to_absorb(self._traced, operation, axis)
             return self._reasons.not_affine(operation) if absorbed is None else self._plan_by_gain(tensor, absorbed)
-        return _together([self._plan_of_input(operation, operation.inputs[i], a) for i, a, _ in found])
+        return _together([self._plan_of_input(operation, operation.inputs[i], a) for i, a in found])
 
     def _plan_by_gain(self, tensor, absorbed):
         if seen := sorted(absorbed.products & self._readers.keys()):

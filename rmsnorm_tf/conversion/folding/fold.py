@@ -1,15 +1,11 @@
 """Folds the centring of LayerNorms into the weights before them."""
 
 from collections.abc import Collection
-from dataclasses import replace
 
 import keras
 import numpy as np
 
 from rmsnorm_tf.conversion.folding.centring import Centring, Plan
-from rmsnorm_tf.conversion.folding.gains import fold_gains as fold_gains_of
-from rmsnorm_tf.conversion.folding.gains import multiply
-from rmsnorm_tf.conversion.folding.reasons import why_fixed
 from rmsnorm_tf.conversion.folding.trace import trace
 from rmsnorm_tf.conversion.model.in_place import centre_kernels, centred, counterpart, is_cell_with_layer_norm
 from rmsnorm_tf.conversion.model.layers import walk
@@ -18,15 +14,12 @@ from rmsnorm_tf.conversion.model.report import Conversion, listed
 from rmsnorm_tf.conversion.model.saved import make_changes, new_changes
 
 
-def fold(
-    model: keras.Model, modes: Collection[bool | None], fold_gains: bool, shared: dict[int, str]
-) -> list[Conversion]:
+def fold(model: keras.Model, modes: Collection[bool | None], shared: dict[int, str]) -> list[Conversion]:
     """Folds the norms of a model in place, and returns the entries of the report.
 
     Args:
         model: The model.
         modes: The values of `training` for which outputs must stay the same.
-        fold_gains: Whether to fold gains of norms into the maps behind them.
         shared: Why layers and weights must stay as they are, by id.
     """
     layers, with_layer_norm = list(walk(model)), layer_norms(model)
@@ -52,13 +45,6 @@ def fold(
         elif isinstance(plan, Plan):
             changes[path]["norm"] = keras.saving.serialize_keras_object(counterpart(layer))
     make_changes(model, changes)
-    if fold_gains:
-        gains = fold_gains_of(model, modes, lambda variable: why_fixed(variable, fixed, names))
-        for path, gain in gains.items():
-            if path in entries:
-                entries[path] = replace(entries[path], reason=f"{entries[path].reason}; {gain.reason}")
-            else:  # ours already
-                entries[path] = gain
     return _in_order(entries.values(), traced, names)
 
 
@@ -79,7 +65,8 @@ def _tied(layers):
 def _centre_weights(traced, plans):
     gains = frozenset().union(*(plan.gains for plan in plans))
     for name, axis, gain in gains:
-        multiply(traced.variables[name], axis, np.ravel(traced.variables[gain].numpy()))
+        weight, factors = traced.variables[name], traced.variables[gain].numpy()
+        weight.assign(weight.numpy() * factors.reshape([-1] + [1] * (-axis - 1)))
     for gain in {gain for _, _, gain in gains}:
         traced.variables[gain].assign(np.ones(traced.variables[gain].shape))
     for name, axis in frozenset().union(*(plan.weights for plan in plans)):

@@ -2,8 +2,7 @@
 
 An operation carries an axis if the mean of its output over that axis comes from some inputs alone, each along an axis
 of its own: if they have zero mean, so has the output; a constant added to one of them adds a constant to the output. A
-sum carries the axes of its operands; a matrix product carries the last axis of its second operand. Most operations also
-keep the entries along the axis in order; a roll keeps only their mean.
+sum carries the axes of its operands; a matrix product carries the last axis of its second operand.
 
 Axes are negative, counted from the end.
 """
@@ -17,53 +16,30 @@ import tensorflow as tf
 
 
 class Place(NamedTuple):
-    """An axis of an input or of an output, by number, and whether its entries keep their order in the operation."""
+    """An axis of an input or of an output, by number."""
 
     number: int
     axis: int
-    in_order: bool = True
 
 
-def sources(operation: tf.Operation, axis: int, output: int = 0, *, in_order: bool = False) -> list[Place] | None:
-    """Returns where the mean of an output over an axis comes from, or None if the operation does not carry it.
-
-    With `in_order`, entry i must come from entry i too.
-    """
+def sources(operation: tf.Operation, axis: int, output: int = 0) -> list[Place] | None:
+    """Returns where the mean of an output over an axis comes from, or None if the operation does not carry it."""
     rule = RULES.get(operation.type)
     if rule is None or operation.outputs[output].shape.rank is None or -axis > operation.outputs[output].shape.rank:
         return None
-    found = rule(operation, axis, output)
-    return None if found and in_order and not all(place.in_order for place in found) else found
+    return rule(operation, axis, output)
 
 
-def targets(operation: tf.Operation, number: int, axis: int, *, in_order: bool = False) -> list[Place] | None:
+def targets(operation: tf.Operation, number: int, axis: int) -> list[Place] | None:
     """Returns the outputs, with their axes, to which an input's axis is carried, or None if it is not to all."""
     found = []
     for output, tensor in enumerate(operation.outputs):
         axes = range(-(tensor.shape.rank or 0), 0)
-        reached = [(a, sources(operation, a, output, in_order=in_order) or []) for a in axes]
-        own = [Place(output, a, p.in_order) for a, places in reached for p in places if p[:2] == (number, axis)]
+        own = [Place(output, a) for a in axes if (number, axis) in (sources(operation, a, output) or [])]
         if not own:
             return None
         found += own
     return found
-
-
-def contracted_with(operation: tf.Operation, number: int, axis: int) -> Place | None:
-    """Returns the input, with its axis, over which a product sums together with an axis of another input, or None."""
-    if operation.type == "Einsum":
-        operands, result = _letters(operation)
-        letter, other = operands[number][axis], 1 - number
-        if len(operands) == 2 and letter in operands[other] and letter not in result:
-            return Place(other, operands[other].index(letter) - len(operands[other]))
-    elif operation.type in _PRODUCTS:
-        flipped = [operation.get_attr(name) for name in _PRODUCTS[operation.type]]
-        summed = (-2 if flipped[0] else -1, -1 if flipped[1] else -2)
-        if summed[number] == axis:
-            return Place(1 - number, summed[1 - number])
-    elif operation.type in ("Conv2D", "Conv3D") and number == 0 and axis == -1 and _sums_all_channels(operation):
-        return Place(1, -2)
-    return None
 
 
 def size(tensor: tf.Tensor, axis: int) -> int | None:
@@ -254,18 +230,7 @@ def _strided_slice(operation, axis, output):
         return 0 if has("shrink_axis") else slice(None, None, stride) if whole else slice(1)
 
     cut = np.empty([2] * operation.inputs[0].shape.rank, np.int8)[tuple(map(part, range(len(strides)), strides))]
-    stride = cut.strides[axis]
-    return [Place(0, -abs(stride).bit_length(), stride > 0)] if cut.shape[axis] == 2 else None
-
-
-def _moved(along):
-    """A roll or a reversal over the axes that an input holds."""
-
-    def rule(operation, axis, output):
-        over, rank = _constant(operation, along), operation.outputs[0].shape.rank
-        return [Place(0, axis, over is not None and axis % rank not in np.atleast_1d(over) % rank)]
-
-    return rule
+    return [Place(0, -abs(cut.strides[axis]).bit_length())] if cut.shape[axis] == 2 else None
 
 
 # The attributes that transpose the operands of matrix products.
@@ -300,6 +265,5 @@ RULES: dict[str, Callable[[tf.Operation, int, int], list[Place] | None]] = {
     "SplitV": _of_axes(slice(1), _except(2)),
     **dict.fromkeys(("Mean", "Sum"), _of_axes(slice(1), _reduced)),
     "StridedSlice": _strided_slice,
-    "Roll": _moved(2),
-    "ReverseV2": _moved(1),
+    **dict.fromkeys(("Roll", "ReverseV2"), _first),
 }

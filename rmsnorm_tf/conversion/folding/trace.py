@@ -35,7 +35,7 @@ class Trace:
     """The operations of a model in the order in which they run. Keys are the names of tensors.
 
     A norm over the last axis is replaced by an identity, which stands for the normalized input, followed by the product
-    with the gain, the sum with the offset, and the product with the gate.
+    with the gain and the sum with the offset.
 
     Attributes:
         operations: All operations.
@@ -109,8 +109,8 @@ def _recorded(layer: keras.Layer, traced: Trace, is_norm: bool) -> Iterator[None
         traced.calls.append(Call(layer, is_reverse(function, args, kwargs)))
         with tf.name_scope(f"call.{number}."):
             if is_norm:
-                given = inspect.signature(function).bind(*args, **kwargs).arguments
-                traced.calls[number].output = _norm(layer, given["inputs"], given.get("gate"), traced)
+                [inputs] = inspect.signature(function).bind(*args, **kwargs).args
+                traced.calls[number].output = _norm(layer, inputs, traced)
             else:
                 traced.calls[number].output = function(*args, **kwargs)
         return traced.calls[number].output
@@ -124,20 +124,11 @@ def _recorded(layer: keras.Layer, traced: Trace, is_norm: bool) -> Iterator[None
             setattr(layer, attribute, own)
 
 
-def _norm(layer, x, gate, traced):
+def _norm(layer, x, traced):
     """Returns what stands for a norm of x in the trace."""
-    gain, offset = gain_and_offset(layer)
     wide = tf.identity(tf.cast(x, tf.float32 if x.dtype.size < 4 else x.dtype))
     traced.norms[id(layer)].append(x)
     traced.normalized[wide.name] = layer
-    y = wide if gain is None else wide * tf.cast(gain, wide.dtype)
-    y = y if offset is None else y + tf.cast(offset, wide.dtype)
-    y = y if gate is None else y * tf.nn.silu(tf.cast(gate, wide.dtype))
+    y = wide if layer.gamma is None else wide * tf.cast(layer.gamma, wide.dtype)
+    y = y if layer.beta is None else y + tf.cast(layer.beta, wide.dtype)
     return tf.cast(y, layer.compute_dtype)
-
-
-def gain_and_offset(norm: keras.Layer) -> tuple[Any, Any]:
-    """Returns what a LayerNormalization or an RMSNormalization multiplies by and adds."""
-    if isinstance(norm, keras.layers.LayerNormalization):
-        return norm.gamma, norm.beta
-    return 1 + norm.scale if norm.zero_centered_scale else norm.scale, norm.offset

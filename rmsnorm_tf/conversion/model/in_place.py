@@ -54,12 +54,10 @@ def shape_of_input(layer: keras.Layer, axis: int | tuple[int, ...] = -1) -> tupl
 def turn_into_rms_norm(layer: keras.Layer, like: RMSNormalization) -> None:
     """Turns a built norm into an RMSNormalization with the options of another, in float32 or wider.
 
-    The norm's weights are a gain, an offset, or both in this order. The gain is dropped if the other one has none.
+    The norm's weights are a gain, an offset, or both in this order.
     """
     shape = shape_of_input(layer, like.axis)
     weights = list(layer.weights)
-    if len(weights) > bool(like.use_scale) + bool(like.center):
-        _forget(layer, weights.pop(0))
     kept = [(weight.numpy(), weight.trainable) for weight in weights]
     for weight in weights:
         _forget(layer, weight)

@@ -60,11 +60,10 @@ WITH_ALL_THAT = ["GPT-2", "ViT", "CLIP", "DINOv2", "Whisper"]
 
 
 @pytest.mark.parametrize("name", WITH_ALL_THAT)
-def test_folded_gains_are_exported_and_trained(name, tmp_path):
+def test_a_folded_model_is_exported_and_trained(name, tmp_path):
     model, inputs = built(hub_models.LAYER_NORM, name)
     before = outputs_of(model, inputs)
-    report = fold_layer_norm(model, for_inference=True, fold_gains=True).entries
-    assert any("gain folded into" in entry.reason for entry in report)
+    assert any(entry.converted for entry in fold_layer_norm(model, for_inference=True).entries)
     assert_outputs(model, inputs, before)
     model.export(tmp_path / "exported", verbose=False)
     loaded = tf.saved_model.load(tmp_path / "exported")

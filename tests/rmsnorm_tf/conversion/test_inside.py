@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from rmsnorm_tf import Conversion, RMSNormalization, fold_layer_norm, replace_layer_norm
-from tests.folding import assert_same_outputs, converted, dense, fold, layers, norm, with_drawn_weights
+from tests.folding import assert_same_outputs, dense, fold, layers, norm, with_drawn_weights
 
 
 @keras.saving.register_keras_serializable(package="inside")
@@ -281,12 +281,3 @@ def test_a_folded_model_is_exported_quantized_and_trained(make, tmp_path):
     exact = np.asarray(model(x))
     model.quantize("int8")
     np.testing.assert_allclose(model(x), exact, atol=0.1 * np.max(np.abs(exact)))
-
-
-def test_gains_are_folded_into_the_maps_behind():
-    model = with_drawn_weights(in_blocks())
-    report = converted(fold_layer_norm, model, fold_gains=True)
-    reasons = {entry.name: entry.reason.rpartition("; ")[2] for entry in report}
-    assert reasons["block_0/norm"] == "gain folded into block_0/hidden"
-    assert reasons["last"] == "gain stays: its output is an output of the model"
-    assert [model.get_layer("block_0").norm.use_scale, model.get_layer("last").use_scale] == [False, True]

@@ -1,7 +1,5 @@
 """Conversion of layers that other models have too, or that a loop calls."""
 
-import functools
-
 import keras
 import numpy as np
 import pytest
@@ -9,14 +7,13 @@ import tensorflow as tf
 
 from rmsnorm_tf import (
     Conversion,
-    RMSNormalization,
     RMSNormGRUCell,
     fold_layer_norm,
     replace_layer_norm,
     replace_rms_norm,
 )
 from tests.backends import to_array
-from tests.folding import assert_same_outputs, converted, dense, fold, layers, norm, outputs_of, with_drawn_weights
+from tests.folding import assert_same_outputs, dense, fold, layers, norm, outputs_of, with_drawn_weights
 
 CONVERSIONS = [fold_layer_norm, replace_layer_norm, replace_rms_norm]
 
@@ -57,16 +54,15 @@ def test_nothing_is_subtracted_from_a_layer_that_another_model_has_too():
     assert_same_outputs(before, other)
 
 
-def test_a_cell_and_a_gain_that_another_model_has_too_stay():
+def test_a_cell_that_another_model_has_too_stays():
     x = keras.Input((4, 6))
     cell = RMSNormGRUCell(6, normalization="layer", name="cell")
-    gru, last = layers.RNN(cell, return_sequences=True, name="gru"), RMSNormalization(name="last")
-    y = last(gru(dense()(x)))
+    y = layers.RNN(cell, return_sequences=True, name="gru")(dense()(x))
     model, other = with_drawn_weights(keras.Model(x, dense("head")(y))), keras.Model(x, y, name="other")
     before = model.get_weights()
-    for convert in (functools.partial(fold_layer_norm, fold_gains=True), replace_layer_norm):
+    for convert in (fold_layer_norm, replace_layer_norm):
         assert not any(entry.converted for entry in convert(model).entries)
-        assert (last.use_scale, cell.normalization, other.name) == (True, "layer", "other")
+        assert (cell.normalization, other.name) == ("layer", "other")
         for a, b in zip(model.get_weights(), before, strict=True):
             np.testing.assert_array_equal(a, b)
 
@@ -104,19 +100,12 @@ def test_a_map_that_a_model_around_it_calls_alone_stays():
 
 @keras.saving.register_keras_serializable(package="tests")
 class Loop(layers.Layer):
-    make = layers.LayerNormalization
-
     def build(self, shape):
-        self.norm = self.make(name="norm")
+        self.norm = norm("norm")
         self.norm.build(shape[1:])
 
     def call(self, x):
         return tf.map_fn(self.norm, x)
-
-
-@keras.saving.register_keras_serializable(package="tests")
-class LoopOverRMSNorm(Loop):
-    make = RMSNormalization
 
 
 def test_a_norm_in_a_loop_is_reported():
@@ -144,9 +133,3 @@ def test_nothing_is_subtracted_from_a_layer_that_a_loop_calls_too():
     x = keras.Input((4, 6))
     report = fold(keras.Model(x, AlsoInLoop(name="outer")(x)))
     assert {entry.reason for entry in report.values()} == {"outer/first has the activation gelu"}
-
-
-def test_the_gain_of_a_norm_in_a_loop_stays():
-    x = keras.Input((4, 6))
-    model = with_drawn_weights(keras.Model(x, dense()(LoopOverRMSNorm(name="loop")(x))))
-    converted(fold_layer_norm, model, fold_gains=True)
