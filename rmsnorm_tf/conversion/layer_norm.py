@@ -5,7 +5,7 @@ import keras
 from rmsnorm_tf.conversion.model.calls import ON_TENSORFLOW, check_model, modes_of
 from rmsnorm_tf.conversion.model.check import convert_in_place
 from rmsnorm_tf.conversion.model.in_place import counterpart, is_cell_with_layer_norm
-from rmsnorm_tf.conversion.model.norms import layer_norms, why_no_counterpart, why_refusing
+from rmsnorm_tf.conversion.model.norms import layer_norms, why_no_counterpart
 from rmsnorm_tf.conversion.model.report import Conversion, ConversionReport
 from rmsnorm_tf.conversion.model.saved import make_changes, new_changes
 from rmsnorm_tf.norm.arguments import check_flag, suggests_arguments
@@ -82,24 +82,22 @@ def replace_layer_norm(model: keras.Model) -> ConversionReport:
 
     Returns:
         A report with an entry for each layer with LayerNorm. A LayerNormalization stays if it is a subclass, has an
-        epsilon below 1e-34, axes counted from both ends, as `(1, -1)`, or `rms_scaling=True`, reads integers, or
-        normalizes over an axis of which a mask leaves entries out.
+        epsilon below 1e-34, axes counted from both ends, as `(1, -1)`, or `rms_scaling=True`.
 
     Raises:
         TypeError: This is no model.
-        ValueError: The model has no input yet.
+        ValueError: The model has no input yet, or would fail with RMSNorm, which refuses integers and a mean over an
+            axis of which a mask leaves entries out.
     """
     check_model("replace_layer_norm", model)
     return convert_in_place(model, lambda shared: _replace(model, shared), modes_of(model), same=False)
 
 
 def _replace(model, shared):
-    layers = layer_norms(model)
-    refusing = why_refusing(model, [layer for _, _, layer in layers if not is_cell_with_layer_norm(layer)])
     changes, report = new_changes(), []
-    for path, name, layer in layers:
+    for path, name, layer in layer_norms(model):
         is_cell = is_cell_with_layer_norm(layer)
-        why = shared.get(id(layer)) or (None if is_cell else why_no_counterpart(layer) or refusing.get(id(layer)))
+        why = shared.get(id(layer)) or (None if is_cell else why_no_counterpart(layer))
         report.append(Conversion(name, why is None, why or "the mean is no longer subtracted"))
         if why is None and is_cell:
             changes[path]["cell"] = True

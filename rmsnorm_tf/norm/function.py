@@ -56,8 +56,7 @@ def rms_norm(
     [[0.8485 1.1314]]
 
     Args:
-        x: float16, bfloat16, float32 or float64, of known rank; or a `keras.KerasTensor`; or a ragged tensor whose last
-            dimension is uniform, which is normalized over that dimension.
+        x: float16, bfloat16, float32 or float64, dense and of known rank; or a `keras.KerasTensor`.
         scale: The gain, with one dimension for each of `scale_axis`, in the order of x's dimensions. Default: None, no
             gain.
         offset: Added after the gain, shaped like `scale`. Default: None, no offset.
@@ -99,14 +98,12 @@ def rms_norm(
 
 
 def _of_any(x, scale, offset, gate, **options):
-    x = x if isinstance(x, (tensors.RaggedTensor, tensors.SparseTensor)) else tensors.as_tensor(x)
+    x = x if isinstance(x, tensors.NOT_DENSE) else tensors.as_tensor(x)
     return normalize(x, check_tensor("x", x), scale, offset, gate, **options)
 
 
 def normalize(x, dtype, scale, offset, gate=None, **options):
     """Computes `rms_norm` with x, of this dtype, and arguments that are checked already."""
-    if isinstance(x, tensors.RaggedTensor):
-        return _of_ragged(x, dtype, scale, offset, gate, **options)
     shape = tensors.shape_of(x)
     if shape is None:
         raise ValueError("x must have a known rank, got a tensor of unknown rank. Use tf.ensure_shape.")
@@ -183,11 +180,13 @@ FLOATING = ("float16", "bfloat16", "float32", "float64")
 
 
 def check_tensor(name: str, t: Any) -> str:
-    """Returns the dtype of t, or raises a TypeError unless t is a tensor, floating point and not sparse."""
+    """Returns the dtype of t, or raises a TypeError unless t is a dense tensor of a floating dtype."""
     if not hasattr(t, "dtype"):
         raise TypeError(f"{name} must be a tensor, got {type(t).__name__}. Use keras.ops.convert_to_tensor.")
-    if isinstance(t, tensors.SparseTensor) or (isinstance(t, keras.KerasTensor) and t.sparse):
-        raise TypeError(f"{name} must be dense, got a sparse tensor. Use tf.sparse.to_dense.")
+    of_input = isinstance(t, keras.KerasTensor) and (t.sparse or getattr(t, "ragged", False))
+    if of_input or isinstance(t, tensors.NOT_DENSE):
+        remedy = "Use tf.sparse.to_dense, or tf.ragged.map_flat_values(norm, x) for rows of one size."
+        raise TypeError(f"{name} must be dense, got a sparse or ragged tensor. {remedy}")
     dtype = keras.backend.standardize_dtype(t.dtype)
     if dtype not in FLOATING:
         raise TypeError(
@@ -237,17 +236,3 @@ def _sizes_for_reshape(t):
     if shape.count(None) == 1 and 0 not in shape:
         return [-1 if size is None else size for size in shape]
     return list(ops.shape(t))
-
-
-def _of_ragged(x, dtype, scale, offset, gate, *, axis, scale_axis, **options):
-    """Normalizes a ragged tensor over its last dimension."""
-    if gate is not None:
-        raise TypeError("rms_norm takes no gate for a ragged tensor. Multiply its result by the gate.")
-    last = len(x.shape) - 1
-    for name, value in (("axis", axis), ("scale_axis", scale_axis)):
-        if value not in (None, -1, last, (-1,), (last,)):
-            raise ValueError(
-                f"{name} must be the last axis for a ragged tensor, got {name}={value}: the other axes differ in "
-                "length from row to row. Use axis=-1, or x.to_tensor() and a mask."
-            )
-    return tensors.map_rows(lambda rows: normalize(rows, dtype, scale, offset, axis=-1, scale_axis=None, **options), x)

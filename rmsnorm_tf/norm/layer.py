@@ -166,11 +166,7 @@ class RMSNormalization(keras.layers.Layer):
         _dtypes(inputs, gate)
         if gate is not None:
             check_shape("gate", tuple(inputs.shape), tuple(gate.shape))
-        return keras.KerasTensor(
-            self.compute_output_shape(inputs.shape),
-            dtype=self.compute_dtype,
-            ragged=getattr(inputs, "ragged", False),
-        )
+        return keras.KerasTensor(self.compute_output_shape(inputs.shape), dtype=self.compute_dtype)
 
     def compute_output_shape(self, input_shape: Sequence[int | None]) -> tuple[int | None, ...]:
         self._spec(input_shape)
@@ -212,15 +208,3 @@ def _dtypes(inputs, gate):
     """Returns the dtypes of both, which are checked; that of the inputs twice if there is no gate."""
     dtype = check_tensor("inputs", inputs)
     return dtype, dtype if gate is None else check_tensor("gate", gate)
-
-
-@keras.saving.register_keras_serializable(package="rmsnorm_tf", name="AddRMSNormalization")
-class _AddRMSNormalization(keras.layers.Layer):
-    """Says what to do about a file of version 0.1 with this layer."""
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> None:
-        raise ValueError(
-            "AddRMSNormalization is no more. Build the model with keras.layers.Add and RMSNormalization, which take as "
-            "long, and load the weights of the file with model.load_weights."
-        )

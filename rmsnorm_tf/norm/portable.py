@@ -1,6 +1,6 @@
 """The norm in operations of Keras, and what else the package needs of a backend that is not TensorFlow.
 
-There all sizes are known, and no tensor is ragged.
+There all sizes are known.
 """
 
 import itertools
@@ -14,7 +14,7 @@ from keras import ops
 from rmsnorm_tf.norm.arguments import NormSpec, Tensors, wide_dtype
 
 F = TypeVar("F")
-RaggedTensor = SparseTensor = ()  # the type of no tensor
+NOT_DENSE = ()  # the type of no tensor
 
 
 def compute(spec: NormSpec, t: Tensors, fused: bool | None) -> Any:

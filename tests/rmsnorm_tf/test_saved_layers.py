@@ -13,8 +13,7 @@ import rmsnorm_tf
 from tests.backends import to_array
 from tests.rmsnorm_tf.saved_layers import FOLDER, LAYERS
 
-REMOVED = ["add-rms", "add-rms-keras-3-12"]  # layers that are no more
-FILES = sorted({path.stem for path in FOLDER.glob("*.keras")} - set(REMOVED))
+FILES = sorted(path.stem for path in FOLDER.glob("*.keras"))
 
 
 @functools.cache
@@ -29,7 +28,7 @@ def load(name):
 
 def test_every_entry_has_its_files():
     """`python -m tests.rmsnorm_tf.saved_layers` writes what is missing."""
-    assert sorted({path.stem for path in FOLDER.glob("*.npz")} - set(REMOVED)) == FILES
+    assert sorted(path.stem for path in FOLDER.glob("*.npz")) == FILES
     assert set(LAYERS) <= set(FILES)
 
 
@@ -47,9 +46,3 @@ def test_a_saved_model_computes_what_it_computed(name):
     expected = data["y"]
     actual = to_array(model(data["x"]))
     np.testing.assert_allclose(actual, expected, rtol=0, atol=tolerance * np.max(np.abs(expected)))
-
-
-@pytest.mark.parametrize("name", REMOVED)
-def test_a_model_with_a_removed_layer_names_what_replaces_it(name):
-    with pytest.raises(ValueError, match=r"AddRMSNormalization is no more. Build the model with keras.layers.Add"):
-        load(name)

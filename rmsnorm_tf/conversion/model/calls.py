@@ -45,7 +45,7 @@ def inputs_of(model: keras.Model) -> Any:
     for dtype in (model.input_dtype, "int32"):  # the config has no dtypes, and most embeddings also take floats
         try:
             inputs = _symbolic(shapes, dtype)
-            trace_symbolically(model, inputs)
+            model(inputs)
         except Exception as error:  # whatever a layer raises
             failure = failure or error
         else:
@@ -64,23 +64,6 @@ def _symbolic(shapes, dtype):
     if all(size is None or isinstance(size, int) for size in shapes):
         return keras.KerasTensor((None, *shapes[1:]), dtype)
     return type(shapes)(_symbolic(shape, dtype) for shape in shapes)
-
-
-def trace_symbolically(model: keras.Model, inputs: Any) -> None:
-    """Runs the code of a model's calls, masks included, without numbers."""
-    fresh = keras.tree.map_structure(lambda x: keras.KerasTensor(x.shape, x.dtype, x.sparse, name=x.name), inputs)
-    _Calling(lambda inputs: model(inputs))(fresh)
-
-
-class _Calling(keras.layers.Layer):
-    """Calls a function: a call of a layer on symbolic tensors runs on the backend's own ones."""
-
-    def __init__(self, function):
-        super().__init__(autocast=False)
-        self.function = function
-
-    def call(self, inputs):
-        return self.function(inputs)
 
 
 def call_in_all_ways(model: keras.Model, inputs: Any, modes: Collection[bool | None]) -> list[Any]:
@@ -105,29 +88,8 @@ def on_inputs(function: Callable[[Any], Any], symbolic: Any) -> Any:
     """Returns a function of the inputs of a model: on TensorFlow as one graph, so that a call compiles nothing."""
     if not ON_TENSORFLOW:
         return function
-    specs = keras.tree.map_structure(_spec_of, symbolic)
+    specs = keras.tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), symbolic)
     return tf.function(function, autograph=False, input_signature=[specs])
-
-
-def _spec_of(symbolic):
-    """Returns a symbolic input as TensorFlow describes it."""
-    shape, dtype = symbolic.shape, symbolic.dtype
-    if getattr(symbolic, "sparse", False):
-        return tf.SparseTensorSpec(shape, dtype)
-    return tf.RaggedTensorSpec(shape, dtype) if getattr(symbolic, "ragged", False) else tf.TensorSpec(shape, dtype)
-
-
-def as_input(array: np.ndarray, symbolic: keras.KerasTensor) -> Any:
-    """Returns an array as a value of a symbolic input: sparse or ragged if that is."""
-    if not ON_TENSORFLOW:
-        return keras.ops.convert_to_tensor(array, symbolic.dtype)
-    spec = _spec_of(symbolic)
-    value = tf.constant(array) if spec.dtype == tf.string else tf.cast(array, spec.dtype)
-    if isinstance(spec, tf.SparseTensorSpec):
-        return tf.sparse.from_dense(value)
-    if isinstance(spec, tf.RaggedTensorSpec):
-        return tf.RaggedTensor.from_tensor(value, ragged_rank=spec.ragged_rank)
-    return value
 
 
 def to_numbers(outputs: Any) -> list[np.ndarray]:

@@ -1,6 +1,7 @@
 """Changes a model, and compares its outputs on random inputs before and after."""
 
 import itertools
+import re
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,6 @@ import numpy as np
 
 from rmsnorm_tf.conversion.model.calls import (
     ON_TENSORFLOW,
-    as_input,
     call_in_all_ways,
     inputs_of,
     may_round_factors,
@@ -188,7 +188,7 @@ def _draw(symbolic, size, bound, rng):
         value = rng.normal(size=shape)
     else:
         value = rng.uniform(0, bound, shape)
-    return as_input(value, symbolic)
+    return keras.ops.convert_to_tensor(value, symbolic.dtype)
 
 
 def _seeds(model):
@@ -211,4 +211,6 @@ def _distance(a, b):
 
 
 def _first_line(error):
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}"
+    """Returns what an error says, without the line that Keras puts before it and the codes that print it bold."""
+    lines = re.sub(r"^Exception encountered when calling .*|\x1b\[\d+m", "", str(error)).split("\n")
+    return f"{type(error).__name__}: {next(filter(None, lines), '')[:200]}"

@@ -1,12 +1,9 @@
 """The norms of a model: which are LayerNorms, and which of these may become RMSNorms."""
 
-import contextlib
-from collections.abc import Collection
 from typing import Any
 
 import keras
 
-from rmsnorm_tf.conversion.model.calls import inputs_of, trace_symbolically
 from rmsnorm_tf.conversion.model.in_place import axes_of, is_cell_with_layer_norm, norms_of_cell
 from rmsnorm_tf.conversion.model.layers import Path, walk
 from rmsnorm_tf.norm.arguments import check_epsilon
@@ -62,41 +59,3 @@ def why_no_counterpart(layer: keras.layers.LayerNormalization) -> str | None:
 def _rank(layer):
     """Returns the rank of a built layer's input."""
     return len(layer.get_build_config()["input_shape"])
-
-
-def why_refusing(model: keras.Model, norms: Collection[keras.layers.LayerNormalization]) -> dict[int, str]:
-    """Returns, by id, why norms of a model stay that read integers, or count entries which a mask leaves out."""
-    found: dict[int, str] = {}
-
-    def noting_dtype(norm):
-        def call(inputs):
-            if keras.backend.is_float_dtype(inputs.dtype):
-                # Keras asks for no mask of an output that has one, as the input itself would.
-                return keras.ops.copy(inputs)
-            found[id(norm)] = f"{norm.name} reads {keras.backend.standardize_dtype(inputs.dtype)}"
-            return keras.ops.cast(inputs, norm.compute_dtype)
-
-        return call
-
-    def noting_mask(norm):
-        def compute_mask(inputs, previous_mask):
-            axes = [axis % len(inputs.shape) for axis in axes_of(norm)]
-            over = [axis for axis in axes if previous_mask is not None and axis < len(previous_mask.shape)]
-            if over:
-                found[id(norm)] = f"{norm.name} counts entries of axis {over[0]} that a mask leaves out"
-            return previous_mask
-
-        return compute_mask
-
-    own = {id(norm): vars(norm)["call"] for norm in norms if "call" in vars(norm)}  # it subtracts the mean
-    for norm in norms:
-        norm.call, norm.compute_mask = noting_dtype(norm), noting_mask(norm)
-    try:
-        with contextlib.suppress(Exception):  # a model that does not run, whatever its layers raise
-            trace_symbolically(model, inputs_of(model))
-    finally:
-        for norm in norms:
-            del norm.call, norm.compute_mask
-            if id(norm) in own:
-                norm.call = own[id(norm)]
-    return found

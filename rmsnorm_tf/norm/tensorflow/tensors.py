@@ -1,6 +1,6 @@
 """What the rest of the package needs of TensorFlow besides the norm.
 
-`norm.portable` has the same functions, but those for unknown sizes and ragged tensors.
+`norm.portable` has the same functions, but that for unknown sizes.
 """
 
 import functools
@@ -15,7 +15,7 @@ from rmsnorm_tf.norm.tensorflow.sums import sizes_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
-RaggedTensor, SparseTensor = tf.RaggedTensor, tf.SparseTensor
+NOT_DENSE = (tf.RaggedTensor, tf.SparseTensor)
 
 if os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
     raise ImportError("rmsnorm_tf needs Keras 3, but TF_USE_LEGACY_KERAS makes tf.keras Keras 2. Unset that variable.")
@@ -64,20 +64,3 @@ def with_sizes_of(t: tf.Tensor, x: tf.Tensor, axes: Sequence[int], name: str) ->
 def split_last_axis(t: tf.Tensor, sizes: Sequence[int]) -> list[tf.Tensor]:
     """Returns parts of these sizes."""
     return tf.split(t, sizes, -1)
-
-
-def map_rows(function: Callable[[tf.Tensor], tf.Tensor], t: tf.RaggedTensor) -> tf.RaggedTensor:
-    """Returns a ragged tensor with a function applied to its rows over the last dimension, `[rows, size]`.
-
-    Raises:
-        ValueError: The last dimension is not uniform.
-    """
-    size = t.shape[-1]
-    if size is None:
-        raise ValueError(
-            f"x is ragged in its last dimension, which rms_norm would normalize: its shape is {t.shape}. "
-            "Use a ragged tensor whose last dimension is uniform."
-        )
-    return tf.ragged.map_flat_values(
-        lambda values: tf.reshape(function(tf.reshape(values, [-1, size])), tf.shape(values)), t
-    )
