@@ -8,16 +8,13 @@ from keras import layers
 class PlainRMSNorm(layers.Layer):
     """An RMS norm as other libraries write it."""
 
-    frozen = False
-
     def __init__(self, epsilon=1e-5, use_gain=True, **kwargs):
         super().__init__(**kwargs)
         self.epsilon = epsilon
         self.use_gain = use_gain
 
     def build(self, shape):
-        trainable = not self.frozen
-        self.gain = self.add_weight(shape=(shape[-1],), trainable=trainable) if self.use_gain else 1.0
+        self.gain = self.add_weight(shape=(shape[-1],)) if self.use_gain else 1.0
 
     def call(self, x):
         return x * keras.ops.rsqrt(keras.ops.mean(x * x, -1, keepdims=True) + self.epsilon) * self.gain

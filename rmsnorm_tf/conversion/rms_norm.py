@@ -33,7 +33,7 @@ def replace_rms_norm(model: keras.Model) -> ConversionReport:
 
     A norm that rounds in another place in half precision, so that more than 1% of the outputs differ there, is
     replaced, and its entry has their share. A norm stays if its call takes `training`, `mask` or another argument, if
-    it computes a mask, if its gain is never trained, or if another model has it too. The outputs are compared as in
+    it computes a mask, or if another model has it too. The outputs are compared as in
     `fold_layer_norm`.
 
     >>> model = keras.Sequential([keras.Input((3,)), keras.layers.RMSNormalization(name="norm")])
@@ -83,18 +83,7 @@ def _why_it_stays(layer):
         return f"the call of {name} also takes {listed(others)}, which may change the outputs"
     if type(layer).compute_mask is not keras.layers.Layer.compute_mask:
         return f"{name} computes a mask"
-    if any(_is_never_trained(layer, weight) for weight in layer.weights):
-        return f"{name} has a gain that is never trained, which the config of an RMSNormalization does not say"
     return None
-
-
-def _is_never_trained(layer, weight):
-    """Whether a weight stays frozen when its layer is trained."""
-    kept = layer.trainable, weight.trainable
-    layer.trainable = True
-    frozen = not weight.trainable
-    layer.trainable, weight.trainable = kept
-    return frozen
 
 
 def _counterpart(layer):

@@ -12,6 +12,7 @@ may be replaced by C t, if nobody else sees the difference:
 A cut costs about what it saves at one norm, so it must serve several norms.
 """
 
+from collections import Counter
 from dataclasses import dataclass
 
 import keras
@@ -23,7 +24,7 @@ from rmsnorm_tf.conversion.folding.reasons import Reasons, why_fixed
 from rmsnorm_tf.conversion.folding.rules import sources, targets
 from rmsnorm_tf.conversion.folding.trace import Trace
 
-# How many norms an explicit subtraction must serve on average.
+# How many norms an explicit subtraction must serve, each one and on average.
 NORMS_PER_CUT = 3
 
 
@@ -68,17 +69,12 @@ class Centring:
     def plans(self, norms: list[keras.Layer]) -> dict[int, Plan | str]:
         """Returns, for the id of each norm, what centres all its inputs, or why nothing does or it does not pay."""
         plans = {id(norm): self._plan_for(norm) for norm in norms}
-        groups: list[tuple[list[int], frozenset[int]]] = []  # norms that share cuts
-        for key, plan in plans.items():
-            if isinstance(plan, Plan) and plan.cuts:
-                shared = [group for group in groups if group[1] & plan.cuts]
-                groups = [group for group in groups if group not in shared]
-                members = [key, *(member for group in shared for member in group[0])]
-                groups.append((members, plan.cuts.union(*(group[1] for group in shared))))
-        for members, cuts in groups:
-            if len(members) < NORMS_PER_CUT * len(cuts):
-                plans |= {key: self._reason_for(plans[key].cuts) for key in members}
-        return plans
+        cutting = {key: plan.cuts for key, plan in plans.items() if isinstance(plan, Plan) and plan.cuts}
+        served = Counter(cut for cuts in cutting.values() for cut in cuts)
+        paying = {key: cuts for key, cuts in cutting.items() if min(served[cut] for cut in cuts) >= NORMS_PER_CUT}
+        if len(paying) < NORMS_PER_CUT * len(frozenset().union(*paying.values())):
+            paying = {}
+        return plans | {key: self._reason_for(cuts) for key, cuts in cutting.items() if key not in paying}
 
     def _plan_for(self, norm):
         tensors = self._traced.norms.get(id(norm))

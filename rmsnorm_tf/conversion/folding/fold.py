@@ -32,20 +32,20 @@ def fold(model: keras.Model, modes: Collection[bool | None], shared: dict[int, s
     plans = Centring(traced, fixed, names).plans(norms)
     good = [plan for plan in plans.values() if isinstance(plan, Plan)]
     _centre_weights(traced, good)
-    changes, entries = new_changes(), {}
+    changes, entries = new_changes(), []
     for path, _, layer in layers:
         if any(id(layer) in plan.cuts for plan in good):
             changes[path]["centred"] = True
     for path, name, layer in with_layer_norm:
         plan = why_not[id(layer)] or plans.get(id(layer), Plan())
-        entries[path] = Conversion(name, isinstance(plan, Plan), _in_words(layer, plan, traced, names))
+        entries.append(Conversion(name, isinstance(plan, Plan), _in_words(layer, plan, traced, names)))
         if isinstance(plan, Plan) and is_cell_with_layer_norm(layer):
             changes[path]["cell"] = True
             centre_kernels(layer)
         elif isinstance(plan, Plan):
             changes[path]["norm"] = keras.saving.serialize_keras_object(counterpart(layer))
     make_changes(model, changes)
-    return _in_order(entries.values(), traced, names)
+    return entries
 
 
 def _why_not_folded(layer):
@@ -84,16 +84,3 @@ def _in_words(layer, plan, traced, names):
     parts = [f"centring folded into {into}"] if into else []
     parts += [f"the mean of the output of {once} is subtracted once"] if once else []
     return "; ".join(parts) or "its input is centred already"
-
-
-def _in_order(entries, traced, names):
-    """Returns the report in the order in which the model calls the layers, or else the layers that contain them."""
-    numbers = {names[id(call.layer)]: number for number, call in reversed([*enumerate(traced.calls)])}
-
-    def first_call(entry):
-        name = entry.name
-        while name and name not in numbers:
-            name = name.rpartition("/")[0]
-        return numbers.get(name, len(traced.calls))
-
-    return sorted(entries, key=first_call)

@@ -72,7 +72,5 @@ class Reasons:
 
     def _at(self, operation):
         """Returns the name of the layer that an operation belongs to, or its own."""
-        if operation.type == "Placeholder" and operation.outputs[0].name in self._traced.inputs:
-            return self._traced.inputs[operation.outputs[0].name]
         own = operation.name.rpartition("/")[2]
         return self._names.get(id(self._layer(operation)), own)

@@ -41,7 +41,6 @@ class Trace:
         operations: All operations.
         consumers: For each tensor, the operations that read its entries, with the position among their inputs.
         outputs: The tensors that the model returns.
-        inputs: The names of the model's inputs.
         variables: The Keras variable behind a resource.
         normalized: The outputs of the identities that stand for norms.
         norms: For each norm by id, the tensors that it takes: None for a call elsewhere, such as in a loop.
@@ -50,7 +49,6 @@ class Trace:
     operations: list[tf.Operation] = field(default_factory=list)
     consumers: dict[str, list[tuple[tf.Operation, int]]] = field(default_factory=lambda: defaultdict(list))
     outputs: set[str] = field(default_factory=set)
-    inputs: dict[str, str] = field(default_factory=dict)
     variables: dict[str, keras.Variable] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     normalized: dict[str, keras.Layer] = field(default_factory=dict)
@@ -67,20 +65,13 @@ def trace(model: keras.Model, modes: Collection[bool | None], norms: Collection[
 
     Of the norms, all over the last axis, it shows only what comes after the statistic.
     """
-    traced = Trace()
-    norms_by_id = {id(norm): norm for norm in norms}
-    symbolic = inputs_of(model)
-
-    def run(inputs):
-        flat = zip(keras.tree.flatten(inputs), keras.tree.flatten(symbolic), strict=True)
-        traced.inputs |= {x.name: symbolic.name for x, symbolic in flat if isinstance(x, tf.Tensor)}
-        return call_in_all_ways(model, inputs, modes)
-
+    traced, is_norm = Trace(), {id(norm) for norm in norms}.__contains__
+    run = on_inputs(lambda inputs: call_in_all_ways(model, inputs, modes), inputs_of(model))
     with contextlib.ExitStack() as stack:
         for _, _, layer in walk(model):
             if not isinstance(layer, keras.Model):
-                stack.enter_context(_recorded(layer, traced, id(layer) in norms_by_id))
-        concrete = on_inputs(run, symbolic).get_concrete_function()
+                stack.enter_context(_recorded(layer, traced, is_norm(id(layer))))
+        concrete = run.get_concrete_function()
     traced.operations = concrete.graph.get_operations()
     traced.outputs = {t.name for t in concrete.outputs}
     handles = {id(variable.value.handle): variable for variable in model.variables}

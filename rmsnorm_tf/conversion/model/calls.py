@@ -88,7 +88,7 @@ def on_inputs(function: Callable[[Any], Any], symbolic: Any) -> Any:
     """Returns a function of the inputs of a model: on TensorFlow as one graph, so that a call compiles nothing."""
     if not ON_TENSORFLOW:
         return function
-    specs = keras.tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype), symbolic)
+    specs = keras.tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype, x.name), symbolic)
     return tf.function(function, autograph=False, input_signature=[specs])
 
 

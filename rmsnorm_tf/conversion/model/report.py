@@ -30,7 +30,7 @@ class ConversionReport:
     norm: converted, centring folded into dense
 
     Attributes:
-        entries: One for each norm, in the order in which the model calls them.
+        entries: One for each norm, in the order of the model's layers.
     """
 
     entries: list[Conversion]

@@ -29,11 +29,6 @@ class NormWithoutMask(PlainRMSNorm):
 
 
 @keras.saving.register_keras_serializable(package="tests")
-class FrozenNorm(PlainRMSNorm):
-    frozen = True
-
-
-@keras.saving.register_keras_serializable(package="tests")
 class NormOfPairs(PlainRMSNorm):
     def build(self, shape):
         super().build((2,))
@@ -207,7 +202,6 @@ def test_a_norm_without_a_gain_is_replaced(tmp_path):
         (NormWithMask, "the call of norm (NormWithMask) also takes mask, which may change the outputs"),
         (NormWithDropout, "the call of norm (NormWithDropout) also takes training, which may change the outputs"),
         (NormWithoutMask, "norm (NormWithoutMask) computes a mask"),
-        (FrozenNorm, "norm (FrozenNorm) has a gain that is never trained"),
     ],
 )
 def test_a_norm_that_does_more_stays(make, reason):
