@@ -131,7 +131,7 @@ _OTHER_NAMES = {
     "gate": "z",
     "scale": "gamma weight use_scale elementwise_affine",
     "center": "beta bias use_bias",
-    "offset": "beta bias",
+    "offset": "beta bias use_bias center",
     "zero_centered_scale": "zero_centered_gamma add_unit_offset",
     "scale_initializer": "scale_init",
     "offset_initializer": "bias_init",
@@ -151,16 +151,10 @@ _WITHOUT_EQUIVALENT = {
 }
 _OTHER_PREFIXES = {"gamma": "scale", "beta": "offset", "bias": "offset"}  # of an initializer, for example
 
-# Switches of layers, and the tensor that a function takes instead.
-_SWITCHES = {"use_scale": "scale", "elementwise_affine": "scale", "use_bias": "offset", "center": "offset"}
-
 
 def suggest_argument(where: str, names: Iterable[str], own: Container[str]) -> None:
     """Raises a TypeError for the first name that another library uses for one of our `own` arguments."""
     for name in names:
-        tensor = _SWITCHES.get(name)
-        if tensor in own and "center" not in own:
-            raise TypeError(f"{where} has no argument {name!r}. Pass a tensor as {tensor!r}, or None for no {tensor}.")
         prefix, _, kind = name.partition("_")
         same = [ours for ours, others in _OTHER_NAMES.items() if name in others.split()]
         for ours in (*same, f"{_OTHER_PREFIXES.get(prefix)}_{kind}"):

@@ -136,18 +136,15 @@ class Centring:
         found = sources(operation, axis, number)
         if found is None:
             absorbed = gain_to_absorb(self._traced, operation, axis)
-            return self._reasons.not_affine(operation) if absorbed is None else self._plan_by_gain(tensor, absorbed)
+            return self._plan_by_gain(*absorbed) if absorbed else self._reasons.not_affine(operation)
         return _together([self._plan_of_input(operation, operation.inputs[i], a) for i, a in found])
 
-    def _plan_by_gain(self, tensor, absorbed):
-        if seen := sorted(absorbed.products & self._readers.keys()):
-            return self._reasons.visible(tensor, self._readers[seen[0]])
-        gain = self._traced.variables[absorbed.gain]
+    def _plan_by_gain(self, resource, weights):
+        gain = self._traced.variables[resource]
         if not gain.numpy().all():
             return f"{self._names[id(gain)]} multiplies by 0, which weights would not recover from in training"
-        weights, gains = absorbed.weights, {(name, axis, absorbed.gain) for name, axis in absorbed.weights}
-        why_not = filter(None, map(self._why_fixed, (absorbed.gain, *(name for name, _ in weights))))
-        return next(why_not, None) or Plan(weights, frozenset(gains))
+        why_not = filter(None, map(self._why_fixed, (resource, *(name for name, _ in weights))))
+        return next(why_not, None) or Plan(weights, frozenset((*weight, resource) for weight in weights))
 
     def _plan_of_input(self, operation, tensor, axis):
         """Returns what centres an input of an operation. One without the axis adds the same number to all channels."""

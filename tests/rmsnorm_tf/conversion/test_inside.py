@@ -238,14 +238,6 @@ def test_a_layer_scale_that_is_read_elsewhere_stays():
     assert not report["last"].converted
 
 
-def test_a_layer_scale_behind_a_norm_of_the_same_map_stays():
-    x = keras.Input((4, 6))
-    shared, scale = dense("shared"), LayerScale(name="scale")
-    first = scale(norm("first", scale=False, center=False)(shared(2 * x)))
-    report = fold(keras.Model(x, [norm("last")(scale(shared(x))), first]))
-    assert not report["last"].converted
-
-
 @pytest.mark.parametrize(
     "make",
     [

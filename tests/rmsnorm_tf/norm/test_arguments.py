@@ -140,9 +140,9 @@ def test_arguments_of_other_libraries_name_ours(arguments, message):
         ("bias", "has no argument 'bias'. Use 'offset' instead."),
         ("beta", "has no argument 'beta'. Use 'offset' instead."),
         ("z", "has no argument 'z'. Use 'gate' instead."),
-        ("use_scale", "has no argument 'use_scale'. Pass a tensor as 'scale', or None for no scale."),
-        ("elementwise_affine", "has no argument 'elementwise_affine'. Pass a tensor as 'scale', or None for no scale."),
-        ("center", "has no argument 'center'. Pass a tensor as 'offset', or None for no offset."),
+        ("use_scale", "has no argument 'use_scale'. Use 'scale' instead."),
+        ("elementwise_affine", "has no argument 'elementwise_affine'. Use 'scale' instead."),
+        ("center", "has no argument 'center'. Use 'offset' instead."),
     ],
 )
 def test_functions_take_tensors_instead_of_switches(name, message):
