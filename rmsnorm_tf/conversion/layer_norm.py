@@ -15,12 +15,10 @@ from rmsnorm_tf.norm.arguments import check_flag, suggests_arguments
 def fold_layer_norm(model: keras.Model, for_inference: bool = False) -> ConversionReport:
     """Changes a model from LayerNorm to RMSNorm with the same outputs, and returns a report.
 
-    LayerNorm is RMSNorm of its centred input, and does not see a constant that is added to all channels. A norm is
-    folded if its input is made by affine maps and their sums, and only LayerNorms see the mean of that input. The
-    weights of these maps are then centred once, and the LayerNormalization becomes an `RMSNormalization` with the same
-    gain, offset and epsilon. If no weights can centre a residual stream, its mean is subtracted once, if that serves
-    several norms. Otherwise the layer stays, and the report says why. Outputs are equal up to rounding: they are
-    compared on random inputs, and if they differ, the model stays as it was.
+    LayerNorm is RMSNorm of its centred input. A norm is folded if its input is made by affine maps and their sums, and
+    only LayerNorms see the mean of that input: the weights of these maps are centred, and the norm becomes an
+    `RMSNormalization` with the same gain, offset and epsilon. If no weights can centre a residual stream, its mean is
+    subtracted once, if that serves several norms. Outputs are equal up to rounding: they are compared on random inputs.
 
     >>> dense, norm = keras.layers.Dense(4, name="dense"), keras.layers.LayerNormalization(name="norm")
     >>> model = keras.Sequential([keras.Input((3,)), dense, norm])
@@ -31,8 +29,8 @@ def fold_layer_norm(model: keras.Model, for_inference: bool = False) -> Conversi
     >>> bool(keras.ops.all(abs(model(x) - before) < 1e-5))
     True
 
-    The computation is traced, so norms inside nested models and inside any layer are found, those of KerasHub included.
-    Recurrent layers with `normalization="layer"` are folded by themselves. A layer that another model has too stays.
+    Norms inside nested models and inside any layer are found, those of KerasHub included. Recurrent layers with
+    `normalization="layer"` are folded by themselves. A layer that another model has too stays.
 
     Args:
         model: A built model. A compiled one must be compiled again. A subclassed one is called on the shapes that it

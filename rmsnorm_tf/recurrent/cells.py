@@ -157,10 +157,7 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
 
     Args:
         *arguments: units, the size of the state h; more as in `keras.layers.SimpleRNNCell`, such as an activation.
-        normalization: "rms" (default), "layer" for LayerNorm, or None for `keras.layers.SimpleRNNCell` as it is.
-        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: None, all entries.
-        epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
-        normalize_bias: Whether to add the bias before the normalization instead of after it. Default: False.
+        normalization, partial, epsilon, normalize_bias: As in `RMSNormGRUCell`.
         **kwargs: As in `keras.layers.SimpleRNNCell`. One dropout mask is drawn per sequence.
 
     Raises:
@@ -271,12 +268,9 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
 
     Args:
         *arguments: units, the size of the states h and c; more as in `keras.layers.LSTMCell`, such as an activation.
-        normalization: "rms" (default), "layer" for LayerNorm, or None for `keras.layers.LSTMCell` as it is. With
-            `use_bias`, the normalization of c' has its own offset.
+        normalization, partial, epsilon, normalize_bias: As in `RMSNormGRUCell`. With `use_bias`, the normalization of
+            c' has its own offset.
         normalize_carry: Whether the next step gets `N(c')` instead of c', as in TensorFlow Addons. Default: False.
-        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: None, all entries.
-        epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
-        normalize_bias: Whether to add the bias before the normalization, `N(x W + b)`. Default: False.
         **kwargs: As in `keras.layers.LSTMCell`. One dropout mask is drawn per sequence and shared by the gates.
 
     Raises:

@@ -9,7 +9,7 @@ from rmsnorm_tf.conversion.folding.centring import Centring, Plan
 from rmsnorm_tf.conversion.folding.trace import trace
 from rmsnorm_tf.conversion.model.in_place import centre_kernels, centred, counterpart, is_cell_with_layer_norm
 from rmsnorm_tf.conversion.model.layers import walk
-from rmsnorm_tf.conversion.model.norms import layer_norms, why_cell_stays, why_not_folded
+from rmsnorm_tf.conversion.model.norms import layer_norms, why_not_folded
 from rmsnorm_tf.conversion.model.report import Conversion, listed
 from rmsnorm_tf.conversion.model.saved import make_changes, new_changes
 
@@ -26,7 +26,7 @@ def fold(model: keras.Model, modes: Collection[bool | None], shared: dict[int, s
     names = {id(layer): name for _, name, layer in layers}
     names |= {id(weight): name for _, name, layer in layers for weight in layer.weights}
     fixed = shared | _tied(layers)
-    why_not = {id(layer): shared.get(id(layer)) or _why_not_folded(layer) for _, _, layer in with_layer_norm}
+    why_not = {id(layer): shared.get(id(layer)) or why_not_folded(layer) for _, _, layer in with_layer_norm}
     norms = [each for _, _, each in with_layer_norm if not (is_cell_with_layer_norm(each) or why_not[id(each)])]
     traced = trace(model, modes, norms)
     plans = Centring(traced, fixed, names).plans(norms)
@@ -46,10 +46,6 @@ def fold(model: keras.Model, modes: Collection[bool | None], shared: dict[int, s
             changes[path]["norm"] = keras.saving.serialize_keras_object(counterpart(layer))
     make_changes(model, changes)
     return entries
-
-
-def _why_not_folded(layer):
-    return why_cell_stays(layer) if is_cell_with_layer_norm(layer) else why_not_folded(layer)
 
 
 def _tied(layers):

@@ -8,18 +8,15 @@ Axes are negative, counted from the end.
 """
 
 import math
+import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-
-class Place(NamedTuple):
-    """An axis of an input or of an output, by number."""
-
-    number: int
-    axis: int
+# The number of an input or of an output, and an axis of it.
+Place = tuple[int, int]
 
 
 def sources(operation: tf.Operation, axis: int, output: int = 0) -> list[Place] | None:
@@ -35,7 +32,7 @@ def targets(operation: tf.Operation, number: int, axis: int) -> list[Place] | No
     found = []
     for output, tensor in enumerate(operation.outputs):
         axes = range(-(tensor.shape.rank or 0), 0)
-        own = [Place(output, a) for a in axes if (number, axis) in (sources(operation, a, output) or [])]
+        own = [(output, a) for a in axes if (number, axis) in (sources(operation, a, output) or [])]
         if not own:
             return None
         found += own
@@ -54,30 +51,25 @@ def size(tensor: tf.Tensor, axis: int) -> int | None:
 
 def _every(operation, axis, output):
     """A sum: all inputs. One of size 1 is constant along the axis."""
-    return [Place(i, axis) for i in range(len(operation.inputs))]
+    return [(i, axis) for i in range(len(operation.inputs))]
 
 
 def _first(operation, axis, output):
-    return [Place(0, axis)]
+    return [(0, axis)]
 
 
 def _bias(operation, axis, output):
     return _every(operation, axis, output) if axis == -1 and _has_channels_last(operation) else None
 
 
-def _cast(operation, axis, output):
-    both = (operation.inputs[0], operation.outputs[0])
-    return [Place(0, axis)] if all(tensor.dtype.is_floating for tensor in both) else None
-
-
 def _scaled(operation, axis, output):
     """A product or quotient, in which one operand has more than one entry along the axis."""
     varying = [i for i, tensor in enumerate(operation.inputs) if size(tensor, axis) != 1]
-    return [Place(varying[0], axis)] if varying == [0] or (varying == [1] and operation.type == "Mul") else None
+    return [(varying[0], axis)] if varying == [0] or (varying == [1] and operation.type == "Mul") else None
 
 
 def _select(operation, axis, output):
-    return [Place(1, axis), Place(2, axis)] if size(operation.inputs[0], axis) == 1 else None
+    return [(1, axis), (2, axis)] if size(operation.inputs[0], axis) == 1 else None
 
 
 def _reshaped(operation, axis, output):
@@ -87,7 +79,7 @@ def _reshaped(operation, axis, output):
     if wanted is not None and before.rank is not None:
         for a in range(-1, -before.rank - 1, -1):
             if before[a] == after[axis] and _entries_from(before, a) == wanted:
-                return [Place(0, a)]
+                return [(0, a)]
     return None
 
 
@@ -99,7 +91,7 @@ def _entries_from(shape, axis):
 def _same_size(operation, axis, output):
     """An operation that changes other axes and keeps this one."""
     before = size(operation.inputs[0], axis)
-    return [Place(0, axis)] if before is not None and before == operation.outputs[0].shape[axis] else None
+    return [(0, axis)] if before is not None and before == operation.outputs[0].shape[axis] else None
 
 
 def _channels(operation, axis, output):
@@ -119,33 +111,26 @@ def _sums_all_channels(operation):
 
 
 def _conv(operation, axis, output):
-    return [Place(1, -1)] if axis == -1 and _sums_all_channels(operation) else None
+    return [(1, -1)] if axis == -1 and _sums_all_channels(operation) else None
 
 
 def _matmul(operation, axis, output):
     flipped = [operation.get_attr(name) for name in _PRODUCTS[operation.type]]
     if axis == -1:
-        return [Place(1, -2 if flipped[1] else -1)]
-    return [Place(0, -1 if flipped[0] else -2)] if axis == -2 else None
-
-
-def _letters(operation):
-    """Returns the axes of the operands and of the output of an einsum, an ellipsis written out."""
-    operands, output = operation.get_attr("equation").decode().split("->")
-    names = [*operands.split(","), output]
-    tensors = [*operation.inputs, operation.outputs[0]]
-    dots = [chr(0x391 + i) for i in range(20)]  # no letters of an equation
-    written = []
-    for name, tensor in zip(names, tensors, strict=True):
-        count = (tensor.shape.rank or 0) - len(name.replace("...", ""))
-        written.append(name.replace("...", "".join(dots[20 - count :]) if count else ""))
-    return written[:-1], written[-1]
+        return [(1, -2 if flipped[1] else -1)]
+    return [(0, -1 if flipped[0] else -2)] if axis == -2 else None
 
 
 def _einsum(operation, axis, output):
-    operands, result = _letters(operation)
+    dots = "".join(chr(0x391 + i) for i in range(20))  # no letters of an equation: the axes of an ellipsis
+    written = []
+    names = re.split(",|->", operation.get_attr("equation").decode())
+    for name, tensor in zip(names, [*operation.inputs, operation.outputs[0]], strict=True):
+        count = (tensor.shape.rank or 0) - len(name.replace("...", ""))
+        written.append(name.replace("...", dots[20 - count :] if count else ""))
+    *operands, result = written
     letter = result[axis]
-    having = [Place(i, name.index(letter) - len(name)) for i, name in enumerate(operands) if letter in name]
+    having = [(i, name.index(letter) - len(name)) for i, name in enumerate(operands) if letter in name]
     if len(having) != 1 or operands[having[0][0]].count(letter) != 1 or result.count(letter) != 1:
         return None
     return having
@@ -160,7 +145,7 @@ def _gathered(operation, axis, output):
     axes = list(range(indices - rank - 1, 0))
     along = int(looked_up) % len(axes)
     found = [*axes[:along], *[None] * indices, *axes[along + 1 :]][axis]
-    return None if found is None else [Place(0, found)]
+    return None if found is None else [(0, found)]
 
 
 def _of_axes(inputs: slice, axes_of_output: Callable[[tf.Operation, list[int]], list[Any] | None]):
@@ -174,7 +159,7 @@ def _of_axes(inputs: slice, axes_of_output: Callable[[tf.Operation, list[int]], 
         numbers = range(len(operation.inputs))[inputs]
         rank = operation.inputs[numbers[0]].shape.rank
         axes = None if rank is None else axes_of_output(operation, list(range(-rank, 0)))
-        return None if axes is None or axes[axis] is None else [Place(i, axes[axis]) for i in numbers]
+        return None if axes is None or axes[axis] is None else [(i, axes[axis]) for i in numbers]
 
     return rule
 
@@ -230,7 +215,7 @@ def _strided_slice(operation, axis, output):
         return 0 if has("shrink_axis") else slice(None, None, stride) if whole else slice(1)
 
     cut = np.empty([2] * operation.inputs[0].shape.rank, np.int8)[tuple(map(part, range(len(strides)), strides))]
-    return [Place(0, -abs(cut.strides[axis]).bit_length())] if cut.shape[axis] == 2 else None
+    return [(0, -abs(cut.strides[axis]).bit_length())] if cut.shape[axis] == 2 else None
 
 
 # The attributes that transpose the operands of matrix products.
@@ -244,9 +229,8 @@ _PRODUCTS = {
 RULES: dict[str, Callable[[tf.Operation, int, int], list[Place] | None]] = {
     **dict.fromkeys(("Add", "AddV2", "AddN", "Sub"), _every),
     **dict.fromkeys(("Identity", "Neg", "StopGradient", "PreventGradient", "CheckNumerics", "Snapshot"), _first),
-    **dict.fromkeys(("EnsureShape", "ReadVariableOp"), _first),
+    **dict.fromkeys(("EnsureShape", "ReadVariableOp", "Cast"), _first),
     "BiasAdd": _bias,
-    "Cast": _cast,
     **dict.fromkeys(("Mul", "RealDiv"), _scaled),
     "SelectV2": _select,
     **dict.fromkeys(("Reshape", "ExpandDims", "Squeeze"), _reshaped),

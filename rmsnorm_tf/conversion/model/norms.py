@@ -22,7 +22,7 @@ def layer_norms(model: keras.Model) -> list[tuple[Path, str, Any]]:
     ]
 
 
-def why_cell_stays(cell: Any) -> str | None:
+def _why_cell_stays(cell):
     """Returns why a cell with LayerNorm cannot have RMSNorm and the same outputs, or None."""
     if isinstance(cell, RMSNormLSTMCell):
         return "its last norm reads the cell state, which is not linear in any weights"
@@ -31,8 +31,10 @@ def why_cell_stays(cell: Any) -> str | None:
     return f"it has a {constrained[0]}_constraint, which centring might break" if constrained else None
 
 
-def why_not_folded(layer: keras.layers.LayerNormalization) -> str | None:
-    """Returns why no RMSNormalization equals a LayerNormalization on centred inputs, or None."""
+def why_not_folded(layer: keras.Layer) -> str | None:
+    """Returns why RMSNorm on centred inputs does not equal a LayerNormalization, or those of a cell, or None."""
+    if is_cell_with_layer_norm(layer):
+        return _why_cell_stays(layer)
     if not layer.built:
         return f"the model does not call {layer.name}"
     if [axis % _rank(layer) for axis in axes_of(layer)] != [_rank(layer) - 1]:

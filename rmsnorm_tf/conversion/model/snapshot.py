@@ -61,8 +61,11 @@ class Others:
     def settle(self) -> None:
         """Makes all these models notice that layers inside changed: what they compiled goes."""
         for model in self._models:
-            for each in (model, *(layer for _, _, layer in walk(model))):
-                _forget_compiled(each)
+            for layer in (model, *(layer for _, _, layer in walk(model))):
+                if isinstance(layer, keras.Model):
+                    layer.compiled = False
+                    layer.train_function = layer.test_function = layer.predict_function = None
+                _track_parameters(layer)
 
 
 def _graph(model):
@@ -75,13 +78,6 @@ def _of_sequential(model, models):
     """Whether a model is the graph of a sequential one, or of what that was before a layer was added."""
     tracked = (each._tracker for each in models if isinstance(each, keras.Sequential))
     return any(tracker.is_in_store("layers", model) for tracker in tracked)
-
-
-def _forget_compiled(layer):
-    if isinstance(layer, keras.Model):
-        layer.compiled = False
-        layer.train_function = layer.test_function = layer.predict_function = None
-    _track_parameters(layer)
 
 
 def _track_parameters(layer):
