@@ -26,15 +26,13 @@ def replace_rms_norm(model: keras.Model) -> ConversionReport:
     """Puts our RMSNormalization into a model instead of other RMS norms, with the same outputs, and returns a report.
 
     A `keras.layers.RMSNormalization` is replaced by its config. Another layer counts as an RMS norm if it computes one
-    over the last axis: it has a gain as its only weight, or no weight and "norm" in the name of its class; an epsilon;
-    and the same outputs as `RMSNormalization` for inputs and gains of several magnitudes in the shape that it was
-    built for, with the gain g or with 1 + g. So the norms of Llama, Gemma, Mistral, Qwen, T5 and others in KerasHub
-    are replaced, wherever the model has them. The gain becomes float32. A norm that drops masks still drops them.
+    over the last axis, as those of Llama, Gemma, Mistral, Qwen, T5 and others in KerasHub do: it has a gain as its
+    only weight, or no weight and "norm" in the name of its class; an epsilon; and the same outputs for inputs and gains
+    of several magnitudes, with the gain g or with 1 + g. The gain becomes float32.
 
-    A norm that rounds in another place in half precision, so that more than 1% of the outputs differ there, is
-    replaced, and its entry has their share. A norm stays if its call takes `training`, `mask` or another argument, if
-    it computes a mask, or if another model has it too. The outputs are compared as in
-    `fold_layer_norm`.
+    If more than 1% of the outputs differ in half precision, because a norm rounds in another place, its entry has their
+    share. A norm stays if its call takes `training`, `mask` or another argument, if it computes a mask, or if another
+    model has it too. The outputs are compared as in `fold_layer_norm`.
 
     >>> model = keras.Sequential([keras.Input((3,)), keras.layers.RMSNormalization(name="norm")])
     >>> print(replace_rms_norm(model))
@@ -174,12 +172,9 @@ def _tolerance(layer):
 
 @contextlib.contextmanager
 def _in_float32(layer):
-    """Makes a layer compute in float32, unless its policy is shared with other layers or is wider."""
+    """Makes a layer of half precision compute in float32."""
     policy = layer.dtype_policy
-    if layer.compute_dtype not in _HALF or isinstance(policy, keras.dtype_policies.DTypePolicyMap):
-        yield
-        return
-    layer.dtype_policy = "float32"
+    layer.dtype_policy = "float32" if layer.compute_dtype in _HALF else policy
     try:
         yield
     finally:

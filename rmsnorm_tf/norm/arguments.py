@@ -147,6 +147,7 @@ _WITHOUT_EQUIVALENT = {
     "autocast": "inputs are never rounded before the statistic, and dtype says what the outputs are rounded to",
     "use_fast_variance": "RMS normalization computes no variance",
     "norm_before_gate": "the gate multiplies the normalized input; for the other order, normalize x * silu(gate)",
+    "use_cudnn": "cuDNN has no kernel with a norm inside",
     "time_major": "the batch is the first axis; transpose inputs that begin with time",
 }
 _OTHER_PREFIXES = {"gamma": "scale", "beta": "offset", "bias": "offset"}  # of an initializer, for example
@@ -215,11 +216,7 @@ def check_partial(partial: float | None, axis: Axis) -> float | None:
             f"partial must be None or a number above 0 and at most 1, got {partial!r}. The paper uses "
             "0.0625; None takes the statistic over all entries."
         )
-    if isinstance(axis, tuple) and len(axis) > 1:
-        raise ValueError(
-            f"partial={partial} needs a single axis, got axis={axis}: the first entries of several axes "
-            "have no agreed order. Merge the axes with a reshape, or use partial=None."
-        )
+    _check_single(f"partial={partial}", axis)
     return float(partial)
 
 
@@ -227,11 +224,17 @@ def check_groups(groups: int, axis: Axis) -> int:
     """Returns `groups` as a Python integer of at least 1."""
     if not _is_integer(groups) or groups < 1:
         raise ValueError(f"groups must be an integer of at least 1, got {groups!r}. 1 is a single statistic.")
-    if groups > 1 and isinstance(axis, tuple) and len(axis) > 1:
-        raise ValueError(
-            f"groups={groups} needs a single axis, got axis={axis}. Merge the axes with a reshape, or use groups=1."
-        )
+    if groups > 1:
+        _check_single(f"groups={groups}", axis)
     return int(groups)
+
+
+def _check_single(argument, axis):
+    if isinstance(axis, tuple) and len(axis) > 1:
+        raise ValueError(
+            f"{argument} needs a single axis, got axis={axis}: the entries of several axes have no agreed order. Merge "
+            "the axes with a reshape, or drop the argument."
+        )
 
 
 def check_flag(name: str, value: bool | None, allowed: tuple = (True, False)) -> bool | None:

@@ -43,13 +43,10 @@ def rms_norm(
 
     The equation is `y = x / sqrt(mean(x**2, axis) + epsilon) * scale + offset`, with epsilon inside the root. The mean,
     the root and the products are computed in at least float32, in float64 for a float64 `x`, and `y` is rounded to the
-    dtype of `x` at the end. The gradient keeps `x` and one number per row, and can itself be differentiated. There is
-    no mask: over the last axis each row is normalized by itself, so padded rows do not affect the others.
+    dtype of `x` at the end. The gradient keeps `x` and one number per row, and can itself be differentiated.
 
     In float32, a row is safe while the root of its sum of squares is below 1e34 * sqrt(epsilon); above, that sum may
     overflow, and the row becomes zero.
-
-    With a gate, the result is `y * silu(gate)`, rounded once, and the gradient keeps the gate as well.
 
     >>> y = rms_norm([[3.0, 4.0]], epsilon=1e-12)
     >>> print(keras.ops.convert_to_numpy(y).round(4))
@@ -60,7 +57,8 @@ def rms_norm(
         scale: The gain, with one dimension for each of `scale_axis`, in the order of x's dimensions. Default: None, no
             gain.
         offset: Added after the gain, shaped like `scale`. Default: None, no offset.
-        gate: Shape and dtype of `x`; `silu(gate) = gate * sigmoid(gate)` multiplies the result. Default: None, no gate.
+        gate: Shape and dtype of `x`; `silu(gate) = gate * sigmoid(gate)` multiplies the result, which is rounded once.
+            Default: None, no gate.
         axis: Axis or axes of the mean, in any order; negative ones count from the end. Default: -1.
         scale_axis: Axis or axes of `scale` and `offset`. Default: None, the same as `axis`.
         partial: p in (0, 1]; the mean takes only the first `ceil(size * p)` entries of the single `axis`. Default:
@@ -102,16 +100,12 @@ def _of_any(x, scale, offset, gate, **options):
     return normalize(x, check_tensor("x", x), scale, offset, gate, **options)
 
 
-def normalize(x, dtype, scale, offset, gate=None, **options):
+def normalize(x, dtype, scale, offset, gate=None, *, axis, scale_axis, partial, epsilon, groups, fused):
     """Computes `rms_norm` with x, of this dtype, and arguments that are checked already."""
-    shape = tensors.shape_of(x)
+    shape, wide = tensors.shape_of(x), wide_dtype(dtype)
     if shape is None:
         raise ValueError("x must have a known rank, got a tensor of unknown rank. Use tf.ensure_shape.")
     gate = None if gate is None else _gate(x, shape, gate)
-    return _of_tensors(x, wide_dtype(dtype), shape, scale, offset, gate, **options)
-
-
-def _of_tensors(x, wide, shape, scale, offset, gate, *, axis, scale_axis, partial, epsilon, groups, fused):
     spec = _resolve(shape, axis, scale_axis, partial, epsilon, groups)
     scale = _weight("scale", scale, spec, x, shape, wide)
     offset = _weight("offset", offset, spec, x, shape, wide)

@@ -49,17 +49,12 @@ class _NormalizedRNN(keras.layers.RNN):
         stateful: bool = False,
         unroll: bool = False,
         zero_output_for_mask: bool = False,
-        use_cudnn: str | bool = "auto",
         activity_regularizer: Any = None,
         name: str | None = None,
         dtype: Any = None,
         trainable: bool = True,
         **cell_arguments: Any,
     ) -> None:
-        if use_cudnn not in ("auto", False):
-            raise ValueError(
-                f'use_cudnn must be "auto" or False, got {use_cudnn!r}: cuDNN has no norm inside. Drop it.'
-            )
         check_names(type(self).__name__, arguments, cell_arguments)
         super().__init__(
             self.cell_class(*arguments, name="cell", dtype=dtype, trainable=trainable, **cell_arguments),
@@ -120,7 +115,6 @@ class RMSNormGRU(_NormalizedRNN):
         return_sequences: Whether to return the outputs of all time steps, `[batch, time, units]`, or the last one.
             Default: False.
         return_state, go_backwards, stateful, unroll, zero_output_for_mask: As in `keras.layers.GRU`. Default: False.
-        use_cudnn: "auto" (default) or False, with the same effect: cuDNN has no kernel with a norm inside.
         activity_regularizer, name, dtype, trainable: As in `keras.layers.GRU`.
         **cell_arguments: Arguments of `RMSNormGRUCell`, and so of `keras.layers.GRU`.
 

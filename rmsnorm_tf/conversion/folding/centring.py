@@ -12,6 +12,8 @@ may be replaced by C t, if nobody else sees the difference:
 A cut costs about what it saves at one norm, so it must serve several norms.
 """
 
+import functools
+import operator
 from collections import Counter
 from dataclasses import dataclass
 
@@ -52,6 +54,7 @@ class Centring:
     def __init__(self, traced: Trace, fixed: dict[int, str], names: dict[int, str]) -> None:
         self._traced = traced
         self._fixed = fixed
+        self._why_fixed = lambda resource: why_fixed(traced.variables[resource], fixed, names)
         self._names = names
         self._reasons = Reasons(traced, names)
         self._readers: dict[tuple[str, int], tf.Operation | None] = {}
@@ -153,10 +156,6 @@ class Centring:
             return Plan() if _is_zero(tensor) else self._reasons.constant(operation)
         return plan
 
-    def _why_fixed(self, resource):
-        """Returns why a variable must keep its value, or None."""
-        return why_fixed(self._traced.variables[resource], self._fixed, self._names)
-
     def _layer_to_cut(self, tensor, axis):
         """Returns the layer whose output a tensor is, if the mean of all its outputs may be subtracted."""
         call = self._traced.call_of(tensor.op)
@@ -180,9 +179,5 @@ def _is_zero(tensor):
 
 def _together(plans: list[Plan | str]) -> Plan | str:
     """Returns what centres all of several tensors, or the first reason why one cannot be centred."""
-    whole = Plan()
-    for plan in plans:
-        if isinstance(plan, str):
-            return plan
-        whole |= plan
-    return whole
+    why_not = (plan for plan in plans if isinstance(plan, str))
+    return next(why_not, None) or functools.reduce(operator.or_, plans, Plan())

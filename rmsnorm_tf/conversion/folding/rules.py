@@ -29,14 +29,11 @@ def sources(operation: tf.Operation, axis: int, output: int = 0) -> list[Place] 
 
 def targets(operation: tf.Operation, number: int, axis: int) -> list[Place] | None:
     """Returns the outputs, with their axes, to which an input's axis is carried, or None if it is not to all."""
-    found = []
-    for output, tensor in enumerate(operation.outputs):
-        axes = range(-(tensor.shape.rank or 0), 0)
-        own = [(output, a) for a in axes if (number, axis) in (sources(operation, a, output) or [])]
-        if not own:
-            return None
-        found += own
-    return found
+    found = [
+        [(n, a) for a in range(-(t.shape.rank or 0), 0) if (number, axis) in (sources(operation, a, n) or [])]
+        for n, t in enumerate(operation.outputs)
+    ]
+    return [place for places in found for place in places] if all(found) else None
 
 
 def size(tensor: tf.Tensor, axis: int) -> int | None:
@@ -100,10 +97,7 @@ def _channels(operation, axis, output):
 
 
 def _has_channels_last(operation):
-    try:
-        return operation.get_attr("data_format") in (b"NHWC", b"NDHWC")
-    except ValueError:
-        return True
+    return operation.node_def.attr["data_format"].s in (b"", b"NHWC", b"NDHWC")
 
 
 def _sums_all_channels(operation):

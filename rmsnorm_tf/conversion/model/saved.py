@@ -106,14 +106,13 @@ def _changed(base: type) -> type:
         def from_config(cls, config, custom_objects=None):
             config = dict(config)
             changes = config.pop("changes")
-            # Files of 0.1 before the config of the layer was laid open have it in "layer".
-            layer = {**config.pop("unchanged"), "config": config} if "unchanged" in config else config["layer"]
+            layer = {**config.pop("unchanged"), "config": config}
             layer = keras.saving.deserialize_keras_object(layer, custom_objects)
             if not layer.built:
                 raise ValueError(f"The layer {layer.name!r} does not say in its config how it was built.")
             for joined, change in changes.items():
                 path = tuple(joined.split("/")) if joined else ()
-                _build(layer, path, change.get("build", ()))  # which files of 0.1 may lack
+                _build(layer, path, change["build"])
                 _change(follow(layer, path), change)
             layer.changes_inside = changes
             layer.__class__ = _changed(type(layer))

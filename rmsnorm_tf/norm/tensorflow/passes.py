@@ -135,11 +135,8 @@ def _wide(t):
     return tf.cast(t, wide_dtype(t.dtype.name))
 
 
-_LARGEST_EXPONENT = {tf.float32: 80.0, tf.float64: 700.0}
-
-
 def _silu(t):
     # As a quotient: TensorFlow's graph optimizer reorders products, and x times the gate may overflow. The exponent is
     # limited, because further derivatives of an infinite exponential are NaN.
-    t = tf.maximum(t, -_LARGEST_EXPONENT[t.dtype])
+    t = tf.maximum(t, -700.0 if t.dtype == tf.float64 else -80.0)
     return t / (1 + tf.exp(-t))

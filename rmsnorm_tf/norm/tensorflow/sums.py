@@ -1,9 +1,7 @@
 """Sums over axes of any length that are exact to a few roundings, and fast on a CPU.
 
-Adding one float32 after the other loses a digit with every hundredfold length. So a long sum is cut into blocks, which
-are summed in float32, and their sums are summed in float64. TFLite and ONNX lack sums in float64, so a statistic that
-may be exported is cut into blocks twice instead.
-
+Adding one float32 after the other loses a digit with every hundredfold length. So a long sum is cut into blocks, whose
+sums are summed in float64; TFLite and ONNX lack that, so a statistic that may be exported is cut repeatedly instead.
 Accelerators sum in a tree by themselves, and may round the factors of a matrix product.
 """
 
@@ -20,10 +18,9 @@ _BLOCK = 512
 _SHORT_BLOCK = 64
 _LONG_ROW = 4096
 
-# Into how many parts a column is cut, which are added like vectors: by sums, by XLA, by products.
+# Into how many parts a column is cut, which are added like vectors: by sums and by XLA.
 _PARTS = 64
 _SLICES = 8
-_FACTORS = 256
 _FEW_ROWS = 128
 _MOST_ROWS_IN_XLA = 4096  # which XLA sums in blocks by itself
 
@@ -131,18 +128,12 @@ def _sum_columns(t, before, size, after, in_xla, in_float64):
         total, _ = _with_rest(tf.add_n(tf.split(t[:, : size - rest], _SLICES, 1)), length, t, rest)
         return _in_float64(total) if length > _MOST_ROWS_IN_XLA else _sum_few_rows(total)
 
-    def add(parts, add_parts):
-        """Returns the sums of vectors of consecutive rows, `[before, length + rest, after]`, and their number."""
-        length = size // parts
-        total = add_parts(tf.reshape(t[:, : parts * length], [before, parts, length * after]))
-        return _with_rest(tf.reshape(total, [before, length, after]), length, t, size % parts)
-
-    if in_float64:
-        return _in_float64(add(_PARTS, _sum_few_rows)[0])
-    for _ in range(2):
-        if not isinstance(size, int) or size >= _FACTORS:
-            t, size = add(_FACTORS, lambda t: tf.matmul(tf.ones([before, 1, _FACTORS], t.dtype), t))
-    return _sum_few_rows(t)
+    for _ in range(1 if in_float64 else 3):
+        if not isinstance(size, int) or size >= 4 * _PARTS:  # vectors of consecutive rows are added
+            length = size // _PARTS
+            total = _sum_few_rows(tf.reshape(t[:, : _PARTS * length], [before, _PARTS, length * after]))
+            t, size = _with_rest(tf.reshape(total, [before, length, after]), length, t, size % _PARTS)
+    return _in_float64(t) if in_float64 else _sum_few_rows(t)
 
 
 def _in_float64(t):

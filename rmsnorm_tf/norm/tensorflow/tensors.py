@@ -15,6 +15,7 @@ from rmsnorm_tf.norm.tensorflow.sums import sizes_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
+remembering = functools.lru_cache(maxsize=1024)  # eager calls repeat the same few shapes
 NOT_DENSE = (tf.RaggedTensor, tf.SparseTensor)
 
 if os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
@@ -24,11 +25,6 @@ if os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
 def without_autograph(function: Callable[P, R]) -> Callable[P, R]:
     """Returns the function, excluded from AutoGraph, whose conversion takes seconds and changes nothing."""
     return tf.autograph.experimental.do_not_convert(function)
-
-
-def remembering(function: Callable[..., R]) -> Callable[..., R]:
-    """Returns a function that remembers its results: eager calls repeat the same few shapes."""
-    return functools.lru_cache(maxsize=1024)(function)
 
 
 def as_tensor(value: Any, dtype: str | None = None) -> tf.Tensor:

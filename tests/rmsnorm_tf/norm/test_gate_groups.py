@@ -129,7 +129,7 @@ def test_groups_that_are_refused():
     for call in (lambda **a: rms_norm(ops.ones((2, 8)), **a), lambda **a: RMSNormalization(**a)(ops.ones((2, 8)))):
         with pytest.raises(ValueError, match="groups=3 does not divide 8, the size of axis -1"):
             call(groups=3)
-        with pytest.raises(ValueError, match=r"groups=2 needs a single axis, got axis=\(0, 1\). Merge"):
+        with pytest.raises(ValueError, match=r"groups=2 needs a single axis, got axis=\(0, 1\).* Merge"):
             call(groups=2, axis=(0, 1))
         for wrong in (0, -1, 1.5, True, None):
             with pytest.raises(ValueError, match=f"groups must be an integer of at least 1, got {wrong}"):

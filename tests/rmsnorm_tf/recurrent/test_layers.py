@@ -62,11 +62,9 @@ def test_an_input_without_a_time_axis_is_refused(layer_class, cell_class):
 
 
 def test_arguments_of_keras_that_have_nothing_to_choose():
-    for use_cudnn in ("auto", False):
-        assert RMSNormGRU(UNITS, use_cudnn=use_cudnn, implementation=1).cell.units == UNITS
-    for wrong in (True, "yes", None):
-        with pytest.raises(ValueError, match=f'use_cudnn must be "auto" or False, got {wrong!r}: cuDNN has no norm'):
-            RMSNormLSTM(UNITS, use_cudnn=wrong)
+    assert RMSNormGRU(UNITS, implementation=1).cell.units == UNITS
+    with pytest.raises(TypeError, match=r"RMSNormLSTM has no argument 'use_cudnn': cuDNN has no kernel with a norm"):
+        RMSNormLSTM(UNITS, use_cudnn="auto")
 
 
 OPTIONS = {
