@@ -18,9 +18,6 @@ from rmsnorm_tf.norm.layer import RMSNormalization
 
 _HALF = ("float16", "bfloat16")
 
-# If more of the outputs differ in half precision, it is not the order of a sum.
-_OTHER_ORDER = 0.01
-
 
 def replace_rms_norm(model: keras.Model) -> ConversionReport:
     """Puts our RMSNormalization into a model instead of other RMS norms, with the same outputs, and returns a report.
@@ -158,7 +155,7 @@ def _in_words(layer, like):
     if dtype not in _HALF:
         return words
     share, largest = _differences(layer, like, 1.0, largest_gain=None)
-    if share > _OTHER_ORDER:
+    if share > 0.01:  # fewer is the order of a sum
         words += f"; in {dtype} {share:.0%} of the outputs differ, by at most {largest:.1%} of the largest"
     if dtype == "float16" and _differences(layer, like, 1e3)[1] > _tolerance(layer):
         words += "; in float16 it overflowed for large inputs, and no longer does"

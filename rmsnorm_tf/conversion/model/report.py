@@ -8,6 +8,9 @@ from typing import NoReturn
 class Conversion:
     """What happened to one norm, or to one recurrent cell with LayerNorm inside.
 
+    >>> Conversion("norm", True, "centring folded into dense").converted
+    True
+
     Attributes:
         name: Of the layer, after the names of the models and layers that contain it.
         converted: Whether it is another norm now.
