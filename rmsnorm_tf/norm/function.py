@@ -179,7 +179,7 @@ def check_tensor(name: str, t: Any) -> str:
         raise TypeError(f"{name} must be a tensor, got {type(t).__name__}. Use keras.ops.convert_to_tensor.")
     of_input = isinstance(t, keras.KerasTensor) and (t.sparse or getattr(t, "ragged", False))
     if of_input or isinstance(t, tensors.NOT_DENSE):
-        remedy = "Use tf.sparse.to_dense, or tf.ragged.map_flat_values(norm, x) for rows of one size."
+        remedy = "Use tf.sparse.to_dense, or tf.ragged.map_flat_values(norm, x) if x.flat_values has the rows."
         raise TypeError(f"{name} must be dense, got a sparse or ragged tensor. {remedy}")
     dtype = keras.backend.standardize_dtype(t.dtype)
     if dtype not in FLOATING:

@@ -160,9 +160,7 @@ class RMSNormalization(keras.layers.Layer):
                 )
         return previous_mask
 
-    def compute_output_spec(
-        self, inputs: keras.KerasTensor, gate: keras.KerasTensor | None = None
-    ) -> keras.KerasTensor:
+    def compute_output_spec(self, inputs: keras.KerasTensor, gate: Any = None) -> keras.KerasTensor:
         _dtypes(inputs, gate)
         if gate is not None:
             check_shape("gate", tuple(inputs.shape), tuple(gate.shape))

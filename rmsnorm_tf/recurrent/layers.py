@@ -31,10 +31,6 @@ class _Loop(NamedTuple):
     zero_output_for_mask: bool
 
 
-def _exchange_batch_and_time(t):
-    return ops.transpose(t, [1, 0, 2])
-
-
 class _NormalizedRNN(keras.layers.RNN):
     """A recurrent layer around a cell, which gets the layer's remaining arguments."""
 
@@ -84,8 +80,8 @@ class _NormalizedRNN(keras.layers.RNN):
                 "as its initial state. Pass a list of all of them."
             )
         # The loop puts time first. If it is first already, TensorFlow removes both transpositions from a graph.
-        projected = self.cell.project(_exchange_batch_and_time(sequences), training)
-        projected = keras.tree.map_structure(_exchange_batch_and_time, projected)  # [batch, time, ...]
+        projected = self.cell.project(ops.swapaxes(sequences, 0, 1), training)
+        projected = keras.tree.map_structure(lambda t: ops.swapaxes(t, 0, 1), projected)  # [batch, time, ...]
         loop = _Loop(_Steps(self.cell, training), *(getattr(self, name) for name in _Loop._fields[1:]))
         return keras.layers.RNN.inner_loop(loop, projected, initial_state, mask)
 

@@ -26,7 +26,7 @@ from rmsnorm_tf.conversion.folding.reasons import Reasons, why_fixed
 from rmsnorm_tf.conversion.folding.rules import sources, targets
 from rmsnorm_tf.conversion.folding.trace import Trace
 
-# How many norms an explicit subtraction must serve, each one and on average.
+# How many norms each explicit subtraction must serve.
 NORMS_PER_CUT = 3
 
 
@@ -73,10 +73,10 @@ class Centring:
         """Returns, for the id of each norm, what centres all its inputs, or why nothing does or it does not pay."""
         plans = {id(norm): self._plan_for(norm) for norm in norms}
         cutting = {key: plan.cuts for key, plan in plans.items() if isinstance(plan, Plan) and plan.cuts}
-        served = Counter(cut for cuts in cutting.values() for cut in cuts)
-        paying = {key: cuts for key, cuts in cutting.items() if min(served[cut] for cut in cuts) >= NORMS_PER_CUT}
-        if len(paying) < NORMS_PER_CUT * len(frozenset().union(*paying.values())):
-            paying = {}
+        paying = cutting
+        for _ in cutting:  # again, as a norm that stays is served no more
+            served = Counter(cut for cuts in paying.values() for cut in cuts)
+            paying = {key: cuts for key, cuts in paying.items() if min(served[cut] for cut in cuts) >= NORMS_PER_CUT}
         return plans | {key: self._reason_for(cuts) for key, cuts in cutting.items() if key not in paying}
 
     def _plan_for(self, norm):
@@ -138,7 +138,7 @@ class Centring:
             return Plan()
         found = sources(operation, axis, number)
         if found is None:
-            absorbed = gain_to_absorb(self._traced, operation, axis)
+            absorbed = gain_to_absorb(self._traced, operation, axis, self._readers)
             return self._plan_by_gain(*absorbed) if absorbed else self._reasons.not_affine(operation)
         return _together([self._plan_of_input(operation, operation.inputs[i], a) for i, a in found])
 

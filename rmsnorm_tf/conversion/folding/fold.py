@@ -17,10 +17,7 @@ from rmsnorm_tf.conversion.model.saved import make_changes, new_changes
 def fold(model: keras.Model, modes: Collection[bool | None], shared: dict[int, str]) -> list[Conversion]:
     """Folds the norms of a model in place, and returns the entries of the report.
 
-    Args:
-        model: The model.
-        modes: The values of `training` for which outputs must stay the same.
-        shared: Why layers and weights must stay as they are, by id.
+    Outputs stay the same for these values of `training`. `shared` says why layers and weights must stay, by id.
     """
     layers, with_layer_norm = list(walk(model)), layer_norms(model)
     names = {id(layer): name for _, name, layer in layers}

@@ -1,8 +1,9 @@
 """The gain of a LayerScale, which the linear maps before it can take over: (x W) * g = x (W diag(g)).
 
-A map that is called elsewhere too, without the same LayerScale, is not noticed here: then the outputs change, and the
-whole conversion is refused.
+They can if all that comes of the weights is multiplied by the gain, and nothing else is.
 """
+
+from collections.abc import Container
 
 import tensorflow as tf
 
@@ -18,17 +19,26 @@ _COPYING = frozenset(
 _REORDERING = frozenset({"Roll", "ReverseV2", "StridedSlice"})
 
 
-def gain_to_absorb(traced: Trace, operation: tf.Operation, axis: int) -> tuple[str, frozenset[tuple[str, int]]] | None:
+def gain_to_absorb(traced: Trace, operation: tf.Operation, axis: int, seen: Container) -> tuple[str, frozenset] | None:
     """Returns the gain that an operation multiplies by and the weights that can take it over, or None if none can.
 
-    They are resources, the weights each with the axis of the channels.
+    They are resources, the weights each with the axis of the channels. In `seen` is what must keep its mean.
     """
-    if operation.type == "Mul":
-        for x, factor in (operation.inputs, reversed(operation.inputs)):
-            gain = _gain(traced, factor, axis)
-            weights = gain and _weights_of(traced, x, axis)
-            if weights:
-                return gain, weights
+    if (product := _product(traced, operation, axis)) is None:
+        return None
+    same = [other for other in traced.operations if _product(traced, other, axis) == product]
+    reads = {len(traced.consumers[name]) for name in (product[0], *(name for name, _ in product[1]))}
+    is_seen = any((other.outputs[0].name, axis) in seen for other in same)
+    return product if reads == {len(same)} and not is_seen else None
+
+
+def _product(traced, operation, axis):
+    """Returns the gain and the weights that an operation multiplies, none of which it shares, or None."""
+    for x, factor in (operation.inputs, reversed(operation.inputs)) if operation.type == "Mul" else ():
+        gain = _gain(traced, factor, axis)
+        weights = gain and _weights_of(traced, x, axis)
+        if weights:
+            return gain, weights
     return None
 
 
@@ -37,7 +47,7 @@ def _gain(traced, tensor, axis):
     channels = size(tensor, axis)
     while tensor.name not in traced.variables:
         carried = sources(tensor.op, axis) if tensor.op.type in _COPYING else None
-        if not carried:
+        if not carried or len(traced.consumers[tensor.name]) > 1:
             return None
         [(number, axis)] = carried
         tensor = tensor.op.inputs[number]
@@ -48,10 +58,10 @@ def _weights_of(traced, tensor, axis):
     """Returns the weights that a tensor is linear in along an axis, or None if it has other parts or readers."""
     if tensor.name in traced.variables:
         return frozenset({(tensor.name, axis)})
-    found = None if tensor.op.type in _REORDERING else sources(tensor.op, axis, tensor.value_index)
-    if not found or tensor.name in traced.normalized or tensor.name in traced.outputs:
+    if len(traced.consumers[tensor.name]) > 1 or tensor.name in traced.normalized or tensor.op.type in _REORDERING:
         return None
-    if size(tensor, axis) == 1 or len(traced.consumers[tensor.name]) > 1:
+    found = sources(tensor.op, axis, tensor.value_index)
+    if not found or size(tensor, axis) == 1:
         return None
     parts = [_weights_of(traced, tensor.op.inputs[number], a) for number, a in found]
     return None if None in parts else frozenset().union(*parts)

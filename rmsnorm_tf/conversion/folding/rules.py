@@ -59,6 +59,10 @@ def _bias(operation, axis, output):
     return _every(operation, axis, output) if axis == -1 and _has_channels_last(operation) else None
 
 
+def _cast(operation, axis, output):
+    return [(0, axis)] if all(t.dtype.is_floating for t in (*operation.inputs, *operation.outputs)) else None
+
+
 def _scaled(operation, axis, output):
     """A product or quotient, in which one operand has more than one entry along the axis."""
     varying = [i for i, tensor in enumerate(operation.inputs) if size(tensor, axis) != 1]
@@ -100,12 +104,9 @@ def _has_channels_last(operation):
     return operation.node_def.attr["data_format"].s in (b"", b"NHWC", b"NDHWC")
 
 
-def _sums_all_channels(operation):
-    return _has_channels_last(operation) and operation.inputs[0].shape[-1] == operation.inputs[1].shape[-2]
-
-
 def _conv(operation, axis, output):
-    return [(1, -1)] if axis == -1 and _sums_all_channels(operation) else None
+    in_groups = operation.inputs[0].shape[-1] != operation.inputs[1].shape[-2]
+    return [(1, -1)] if axis == -1 and _has_channels_last(operation) and not in_groups else None
 
 
 def _matmul(operation, axis, output):
@@ -223,8 +224,9 @@ _PRODUCTS = {
 RULES: dict[str, Callable[[tf.Operation, int, int], list[Place] | None]] = {
     **dict.fromkeys(("Add", "AddV2", "AddN", "Sub"), _every),
     **dict.fromkeys(("Identity", "Neg", "StopGradient", "PreventGradient", "CheckNumerics", "Snapshot"), _first),
-    **dict.fromkeys(("EnsureShape", "ReadVariableOp", "Cast"), _first),
+    **dict.fromkeys(("EnsureShape", "ReadVariableOp"), _first),
     "BiasAdd": _bias,
+    "Cast": _cast,
     **dict.fromkeys(("Mul", "RealDiv"), _scaled),
     "SelectV2": _select,
     **dict.fromkeys(("Reshape", "ExpandDims", "Squeeze"), _reshaped),

@@ -45,7 +45,7 @@ def inputs_of(model: keras.Model) -> Any:
     for dtype in (model.input_dtype, "int32"):  # the config has no dtypes, and most embeddings also take floats
         try:
             inputs = _symbolic(shapes, dtype)
-            model(inputs)
+            keras.Operation.compute_output_spec(model, inputs)  # its own may call nothing
         except Exception as error:  # whatever a layer raises
             failure = failure or error
         else:

@@ -39,7 +39,6 @@ def convert_in_place(
     """Changes a model and returns the report. If anything fails, the model is as before.
 
     Args:
-        model: The model.
         change: Changes the model and returns the entries of the report, given why layers and weights must stay, by id.
         modes: The values of `training` to call the model with, before and after.
         same: Whether the outputs must stay the same. Default: True. Otherwise there must be outputs.

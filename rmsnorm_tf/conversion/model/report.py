@@ -14,7 +14,7 @@ class Conversion:
     Attributes:
         name: Of the layer, after the names of the models and layers that contain it.
         converted: Whether it is another norm now.
-        reason: Where the centring and the gain went, or why the layer stays.
+        reason: Where the centring went, what the norm is now, or why the layer stays.
     """
 
     name: str

@@ -24,7 +24,6 @@ _SLICES = 8
 _FEW_ROWS = 128
 _MOST_ROWS_IN_XLA = 4096  # which XLA sums in blocks by itself
 
-
 _given = os.environ.get("RMSNORM_TF_SUMS", "")
 if _given not in ("products", "plain", ""):
     raise ValueError(f"The environment variable RMSNORM_TF_SUMS must be products, plain or empty, got {_given!r}.")
@@ -122,7 +121,6 @@ def _times_ones(t):
 
 def _sum_columns(t, before, size, after, in_xla, in_float64):
     """Sums `[before, size, after]` over its second axis."""
-
     if in_xla:  # which vectorizes additions of slices, and computes t as it adds
         length, rest = size // _SLICES, size % _SLICES
         total, _ = _with_rest(tf.add_n(tf.split(t[:, : size - rest], _SLICES, 1)), length, t, rest)

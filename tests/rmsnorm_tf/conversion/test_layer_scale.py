@@ -1,13 +1,11 @@
 """The gains of a LayerScale, which linear maps take over."""
 
-import contextlib
-
 import keras
 import numpy as np
 import pytest
 
 from rmsnorm_tf import Conversion, fold_layer_norm
-from tests.folding import assert_same_outputs, dense, layers, norm, outputs_of, with_drawn_weights
+from tests.folding import dense, fold, layers, norm
 from tests.operations import Scale
 
 
@@ -44,12 +42,47 @@ def without_the_map(shared, scale, x):
     return [scale(shared(x)), layers.ReLU()(scale(x))]
 
 
-@pytest.mark.parametrize("make", [read_elsewhere, of_other_weights_too, behind_a_norm_too, without_the_map])
-def test_a_model_with_a_map_or_a_layer_scale_that_is_used_twice_is_never_changed_wrongly(make):
+def without_the_gain(shared, scale, x):
+    return [scale(shared(x)), layers.ReLU()(shared(2 * x))]
+
+
+def read_before_the_gain(shared, scale, x):
+    y = shared(x)
+    return [scale(y), layers.ReLU()(y)]
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class ScaleThatReturnsItsGain(Scale):
+    def call(self, x):
+        gain = keras.ops.convert_to_tensor(self.gain)
+        return x * gain, gain[None] + 0 * x
+
+
+def and_the_gain(shared, scale, x):
+    return ScaleThatReturnsItsGain(name="scale")(shared(x))
+
+
+USED_TWICE = [
+    read_elsewhere,
+    of_other_weights_too,
+    behind_a_norm_too,
+    without_the_map,
+    without_the_gain,
+    read_before_the_gain,
+    and_the_gain,
+]
+
+
+@pytest.mark.parametrize("make", USED_TWICE)
+def test_a_layer_scale_stays_if_it_or_the_map_before_it_is_used_otherwise_too(make):
     x = keras.Input((6,))
     scaled, other = make(dense("shared"), Scale(name="scale"), x)
-    model = with_drawn_weights(keras.Model(x, [norm("norm")(scaled), other]))
-    before = outputs_of(model)
-    with contextlib.suppress(ValueError):
-        fold_layer_norm(model)
-    assert_same_outputs(before, model)
+    report = fold(keras.Model(x, [norm("norm")(scaled), other]))
+    assert report["norm"].reason == "the output of scale is not affine in weights that can be centred (Mul)"
+
+
+def test_a_map_and_a_layer_scale_that_are_used_twice_together_become_one():
+    x = keras.Input((6,))
+    shared, scale = dense("shared"), Scale(name="scale")
+    report = fold(keras.Model(x, [norm("norm")(scale(shared(x))), norm("other")(scale(shared(2 * x)))]))
+    assert {entry.reason for entry in report.values()} == {"centring folded into shared"}

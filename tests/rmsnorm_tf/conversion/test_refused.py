@@ -280,6 +280,16 @@ def test_an_embedding_whose_weights_another_layer_reads_keeps_them(read):
     np.testing.assert_array_equal(words.embeddings, before)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int32"])
+def test_a_stream_that_something_casts_to_integers_stays(dtype):
+    """Random inputs alone would not show it: whether an entry is 0 changes for few."""
+    x = keras.Input((4, 6))
+    stream = dense()(x)
+    cast = layers.Lambda(lambda x: keras.ops.cast(keras.ops.cast(x, dtype), "float32"), name="cast")
+    report = fold(keras.Model(x, [norm("norm")(stream), cast(stream)]))
+    assert report["norm"] == Conversion("norm", False, "the output of dense also goes to cast")
+
+
 def test_a_layer_that_is_called_twice_stays_one():
     x = keras.Input((4, 6))
     shared = dense("shared")

@@ -43,6 +43,15 @@ def test_a_gain_of_bfloat16_is_taken_over_as_float32(tmp_path):
     assert np.all(to_array(weight) != to_array(model.layers[0].scale))  # loaded and not trained
 
 
+def test_a_map_of_policies_stays_as_it_is():
+    """Layers share it, and it would keep the policy that one of them was given."""
+    policies = keras.dtype_policies.DTypePolicyMap("mixed_bfloat16")
+    model = keras.Sequential([keras.Input((6,)), PlainRMSNorm(dtype=policies, name="norm")])
+    replace_rms_norm(model)
+    assert not len(policies)
+    assert model.layers[0].compute_dtype == "bfloat16"
+
+
 @pytest.mark.parametrize("use_gain", [True, False])
 def test_a_norm_that_overflows_in_float16_is_replaced(use_gain):
     model = with_drawn_weights(

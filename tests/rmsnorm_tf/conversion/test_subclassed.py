@@ -52,6 +52,12 @@ class Gathers(Encoder):
         return super().call(keras.ops.where(keras.ops.bitwise_and(tokens, 1) == 1, tokens, 0))
 
 
+@keras.saving.register_keras_serializable(package="subclassed")
+class KnowsItsShape(Gathers):
+    def compute_output_shape(self, shape):
+        return (*shape, 6)
+
+
 class Fails(Encoder):
     """A model that needs the size of the batch."""
 
@@ -62,10 +68,11 @@ class Fails(Encoder):
 
 
 def test_a_subclassed_model_may_take_integers_alone_and_must_be_traced():
-    gathers, fails = Gathers(name="gathers"), Fails(name="fails")
-    for model in (gathers, fails):
+    gathers, knows, fails = Gathers(name="gathers"), KnowsItsShape(name="knows"), Fails(name="fails")
+    for model in (gathers, knows, fails):
         model(np.array([[1, 2, 3]]))
-    assert [entry.converted for entry in fold_layer_norm(gathers).entries] == [True, True]
+    for model in (gathers, knows):
+        assert [entry.converted for entry in fold_layer_norm(model).entries] == [True, True]
     message = r"'fails' cannot be traced on inputs of the shapes \(1, 3\): (?s:.)*The size of the batch is unknown"
     with pytest.raises(ValueError, match=message):
         fold_layer_norm(fails)
