@@ -35,7 +35,8 @@ def of_other_weights_too(shared, scale, x):
 
 
 def behind_a_norm_too(shared, scale, x):
-    return [scale(shared(x)), scale(norm("first", scale=False, center=False)(shared(2 * x)))]
+    first = norm("first", scale=False, center=False)(shared(2 * x))
+    return [scale(shared(x)), norm("behind")(scale(first))]
 
 
 def without_the_map(shared, scale, x):
@@ -55,7 +56,7 @@ def read_before_the_gain(shared, scale, x):
 class ScaleThatReturnsItsGain(Scale):
     def call(self, x):
         gain = keras.ops.convert_to_tensor(self.gain)
-        return x * gain, gain[None] + 0 * x
+        return x * gain, keras.ops.tile(gain[None], (keras.ops.shape(x)[0], 1))
 
 
 def and_the_gain(shared, scale, x):
