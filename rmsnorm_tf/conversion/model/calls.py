@@ -45,7 +45,7 @@ def inputs_of(model: keras.Model) -> Any:
     for dtype in (model.input_dtype, "int32"):  # the config has no dtypes, and most embeddings also take floats
         try:
             inputs = _symbolic(shapes, dtype)
-            keras.Operation.compute_output_spec(model, inputs)  # its own may call nothing
+            keras.Operation.compute_output_spec(model, inputs)  # the method of a model may run no layer
         except Exception as error:  # whatever a layer raises
             failure = failure or error
         else:

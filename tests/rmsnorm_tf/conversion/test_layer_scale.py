@@ -55,7 +55,7 @@ def read_before_the_gain(shared, scale, x):
 @keras.saving.register_keras_serializable(package="tests")
 class ScaleThatReturnsItsGain(Scale):
     def call(self, x):
-        gain = keras.ops.convert_to_tensor(self.gain)
+        gain = keras.ops.reshape(self.gain, (-1,))  # read once, used twice
         return x * gain, keras.ops.tile(gain[None], (keras.ops.shape(x)[0], 1))
 
 
