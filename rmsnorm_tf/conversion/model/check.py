@@ -212,4 +212,4 @@ def _distance(a, b):
 def _first_line(error):
     """Returns what an error says, without the line that Keras puts before it and the codes that print it bold."""
     lines = re.sub(r"^Exception encountered when calling .*|\x1b\[\d+m", "", str(error)).split("\n")
-    return f"{type(error).__name__}: {next(filter(None, lines), '')[:200]}"
+    return f"{type(error).__name__}: {next(filter(None, lines), '')[:200].rstrip('.')}"
