@@ -25,9 +25,10 @@ LAYERS = (((80, 1024), "float32"), ((4096, 1024), "float32"), ((4096, 1024), "bf
 MODES, PASSES = ("eager", "tf.function", "xla"), ("forward", "forward+backward")  # as layer.py has them
 FULL = 8  # rounds of a full comparison
 MANY, TRAINED = 400, 250  # sentences of `translate`, which a pipe can hold, and updates of its model
-
-
-MODELS = {"RNN": {"embedding_size": 256, "state_size": 512}, "Transformer": transformer_options(256, 2)}
+MODELS = {
+    "RNN": {"embedding_size": 256, "state_size": 512, "batch_size": 80},
+    "Transformer": {**transformer_options(256, 2), "batch_size": 40},
+}
 
 
 def write_text(folder: Path, words: int, lengths: tuple[int, int], pairs: int) -> dict[str, Any]:
@@ -79,7 +80,7 @@ def updates(sides: Sequence[Side], rounds: int, names: Sequence[str], model: str
     In full, it measures the first update without caches too.
     """
     name, text = f"{model} {dtype}", write_text(PLACE / "updates", 8000, (30, 30), 2000)
-    options = write_options(name, {**text, **MODELS[model], "batch_size": 40, "dtype": DTYPES[dtype]})
+    options = write_options(name, {**text, **MODELS[model], "dtype": DTYPES[dtype]})
     found = {}
     if rounds == FULL:
         calls = {side: partial(_first_update, side, options, without_cache=True) for side in sides}
