@@ -31,14 +31,18 @@ def keep(name: str, results: Path = RESULTS, new: Path = ROOT / "experiments" / 
         UserError: There are no logs, or one has other options than the task or the corpus.
     """
     folder = results / name
-    for each in PLANS[name].corpora if name in PLANS else (name,):
-        add_logs(folder, new / each)
     with tempfile.TemporaryDirectory() as temporary:
+        kept = Path(temporary, "kept")  # a copy: logs that the report refuses do not reach the archive
+        if folder.exists():
+            shutil.copytree(folder, kept)
+        for each in PLANS[name].corpora if name in PLANS else (name,):
+            add_logs(kept, new / each)
         make = _translation if name in PLANS or (CORPORA / f"{name}.json").exists() else _task
-        made = make(name, folder, Path(temporary))
+        made = make(name, kept, Path(temporary))
+        folder.mkdir(parents=True, exist_ok=True)
         for picture in folder.glob("*.png"):
             picture.unlink()
-        for path in made.iterdir():
+        for path in [*made.iterdir(), kept / ARCHIVE]:
             shutil.copy(path, folder)
     print(f"wrote {folder / 'report.md'}")
 
@@ -60,7 +64,7 @@ def _translation(name: str, folder: Path, temporary: Path) -> Path:
     for each in plan.corpora if plan else (name,):
         unpack(folder, Place(each, temporary).logs)
     if not (plan.report(temporary) if plan else translation.report(read_corpus(name), place)):
-        raise UserError(f"{folder / ARCHIVE} has no log of a training that {name} declares; train some")
+        raise UserError(f"there is no log of a training that {name} declares; train some")
     return place.report
 
 

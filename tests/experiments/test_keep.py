@@ -60,3 +60,16 @@ def test_logs_of_new_trainings_join_the_kept_ones(tmp_path):
     keep("skip_thoughts", tmp_path, tmp_path / "new")
     assert read_archive(tmp_path / "skip_thoughts") == kept
     assert (tmp_path / "skip_thoughts" / "report.md").exists()
+
+
+def test_a_log_that_is_refused_leaves_the_kept_ones_as_they_are(tmp_path):
+    (tmp_path / "skip_thoughts").mkdir()
+    shutil.copy(RESULTS / "skip_thoughts" / ARCHIVE, tmp_path / "skip_thoughts")
+    before = (tmp_path / "skip_thoughts" / ARCHIVE).read_bytes()
+    (tmp_path / "new" / "skip_thoughts").mkdir(parents=True)
+    other = {**read_archive(tmp_path / "skip_thoughts")["rmsnorm-batch-32-1"], "options": {}}
+    (tmp_path / "new" / "skip_thoughts" / "rmsnorm-batch-32-1.json").write_text(json.dumps(other))
+    with pytest.raises(UserError, match="rmsnorm-batch-32-1"):
+        keep("skip_thoughts", tmp_path, tmp_path / "new")
+    assert [path.name for path in (tmp_path / "skip_thoughts").iterdir()] == [ARCHIVE]
+    assert (tmp_path / "skip_thoughts" / ARCHIVE).read_bytes() == before
