@@ -32,7 +32,9 @@ def restored_handlers(*numbers: signal.Signals) -> Iterator[dict]:
 
 @contextlib.contextmanager
 def deferred_signals() -> Iterator[Callable[[], None]]:
-    """Records the first SIGTERM or Ctrl-C. A second one takes effect at once. Ignored signals stay ignored.
+    """Records SIGTERM and Ctrl-C. Ignored signals stay ignored. A second Ctrl-C takes effect at once.
+
+    A second SIGTERM does not: a job system may send it to all processes, and one of them pass it on.
 
     Yields the function to call where the process may stop, which raises `Interrupted` if a signal was recorded.
     """
@@ -40,8 +42,8 @@ def deferred_signals() -> Iterator[Callable[[], None]]:
 
     def record(number: int, frame) -> None:
         recorded.append(signal.Signals(number))
-        for each, handler in handlers.items():
-            signal.signal(each, handler)
+        if signal.SIGINT in handlers:
+            signal.signal(signal.SIGINT, handlers[signal.SIGINT])
 
     def poll() -> None:
         if recorded:

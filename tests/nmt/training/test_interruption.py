@@ -43,7 +43,6 @@ def and_then(*arguments, **options):
 setattr(owner, name, and_then)
 """
 KILL = "os.kill(os.getpid(), signal.SIGKILL)"
-TERMINATE = "os.kill(os.getpid(), signal.SIGTERM)"
 MARK = "open('begun', 'w').close()"
 MARK_AND_WAIT = "open('begun', 'w').close(); __import__('time').sleep(2)"  # a signal comes before the next update
 
@@ -175,11 +174,16 @@ def test_a_training_resumes_after_twenty_random_interruptions(train, finish, tmp
 
 
 @pytest.mark.slow
-def test_two_sigterms_in_the_middle_of_an_update_do_not_save_it(train, finish):
+@pytest.mark.parametrize(("second", "saves"), [(signal.SIGTERM, True), (signal.SIGINT, False)])
+@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_in_the_middle_of_an_update(train, finish, tmp_path, first, second, saves):
+    """A second SIGTERM lets the update end, and saves it. A second Ctrl-C ends the training at once."""
     expected = finish("uninterrupted")
-    process = train("model", after(MOMENTS["an update"], f"{TERMINATE}; {TERMINATE}"))
+    both = "; ".join(f"os.kill(os.getpid(), {int(number)})" for number in (first, second))
+    process = train("model", after(MOMENTS["an update"], both))
     process.join()
-    assert process.exitcode == 143
+    assert process.exitcode == 128 + (first if saves else second)
+    assert ("interrupted after update" in (tmp_path / "model" / "errors").read_text()) is saves
     assert_equal(finish("model"), expected)
 
 
@@ -204,11 +208,20 @@ def test_a_signal_takes_effect_at_the_next_poll():
 
 
 @pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
-def test_a_second_signal_takes_effect_at_once(first):
+def test_a_second_ctrl_c_takes_effect_at_once(first):
     with pytest.raises(KeyboardInterrupt), deferred_signals():
         os.kill(os.getpid(), first)
         os.kill(os.getpid(), signal.SIGINT)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_sigterm_waits_too(first):
+    with pytest.raises(Interrupted) as caught, deferred_signals() as poll:
+        for number in (first, signal.SIGTERM, signal.SIGTERM):
+            os.kill(os.getpid(), number)
+        poll()
+    assert caught.value.args == (first,)
 
 
 COMPILES_FOR_LONG = """
