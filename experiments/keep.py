@@ -14,7 +14,7 @@ from pathlib import Path
 
 from nmt.errors import UserError
 
-from .archive import ARCHIVE, add_logs, unpack
+from .archive import ARCHIVE, add_logs, read_archive, unpack, write_archive
 from .overview import RESULTS, write_overview
 from .translation import task as translation
 from .translation.corpus import FOLDER as CORPORA
@@ -38,11 +38,15 @@ def keep(name: str, results: Path = RESULTS, new: Path = ROOT / "experiments" / 
         for each in PLANS[name].corpora if name in PLANS else (name,):
             add_logs(kept, new / each)
         make = _translation if name in PLANS or (CORPORA / f"{name}.json").exists() else _task
-        made = make(name, kept, Path(temporary))
+        try:
+            made = make(name, kept, Path(temporary))
+        except UserError as error:
+            raise UserError(f"no report of the logs in {new} and {folder}, which stay as they are: {error}") from None
         folder.mkdir(parents=True, exist_ok=True)
+        write_archive(folder, read_archive(kept))
         for picture in folder.glob("*.png"):
             picture.unlink()
-        for path in [*made.iterdir(), kept / ARCHIVE]:
+        for path in made.iterdir():
             shutil.copy(path, folder)
     print(f"wrote {folder / 'report.md'}")
 

@@ -32,9 +32,9 @@ def restored_handlers(*numbers: signal.Signals) -> Iterator[dict]:
 
 @contextlib.contextmanager
 def deferred_signals() -> Iterator[Callable[[], None]]:
-    """Records SIGTERM and Ctrl-C. Ignored signals stay ignored. A second Ctrl-C takes effect at once.
+    """Records SIGTERM and Ctrl-C. Ignored signals stay ignored. A Ctrl-C after either takes effect at once.
 
-    A second SIGTERM does not: a job system may send it to all processes, and one of them pass it on.
+    Another SIGTERM does not: a job system may send it to all processes, and one of them pass it on.
 
     Yields the function to call where the process may stop, which raises `Interrupted` if a signal was recorded.
     """

@@ -1,6 +1,7 @@
 """Trainings that are killed or stopped at any moment: a resumed training equals an uninterrupted one."""
 
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -15,7 +16,7 @@ import pytest
 import tensorflow as tf
 from tensorboard.compat.proto.event_pb2 import Event
 
-from nmt.training.interruption import Interrupted, deferred_signals, interruptible
+from nmt.training.interruption import Interrupted, deferred_signals, interruptible, restored_handlers
 
 # Library functions in the middle of an update, a validation or a save: name, and text that an argument must contain.
 MOMENTS = {
@@ -174,16 +175,16 @@ def test_a_training_resumes_after_twenty_random_interruptions(train, finish, tmp
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("second", "saves"), [(signal.SIGTERM, True), (signal.SIGINT, False)])
-@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
-def test_a_second_signal_in_the_middle_of_an_update(train, finish, tmp_path, first, second, saves):
-    """A second SIGTERM lets the update end, and saves it. A second Ctrl-C ends the training at once."""
+def test_a_second_signal_in_the_middle_of_an_update(train, finish, tmp_path):
+    """Another SIGTERM lets the update end, and saves it. A Ctrl-C then ends the training at once."""
     expected = finish("uninterrupted")
-    both = "; ".join(f"os.kill(os.getpid(), {int(number)})" for number in (first, second))
-    process = train("model", after(MOMENTS["an update"], both))
-    process.join()
-    assert process.exitcode == 128 + (first if saves else second)
-    assert ("interrupted after update" in (tmp_path / "model" / "errors").read_text()) is saves
+    for first, second in itertools.product((signal.SIGTERM, signal.SIGINT), repeat=2):
+        saves = second == signal.SIGTERM
+        both = "; ".join(f"os.kill(os.getpid(), {int(number)})" for number in (first, second))
+        process = train("model", after(MOMENTS["an update"], both))
+        process.join()
+        assert process.exitcode == 128 + (first if saves else second)
+        assert ("interrupted after update" in (tmp_path / "model" / "errors").read_text()) is saves
     assert_equal(finish("model"), expected)
 
 
@@ -208,7 +209,7 @@ def test_a_signal_takes_effect_at_the_next_poll():
 
 
 @pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
-def test_a_second_ctrl_c_takes_effect_at_once(first):
+def test_a_later_ctrl_c_takes_effect_at_once(first):
     with pytest.raises(KeyboardInterrupt), deferred_signals():
         os.kill(os.getpid(), first)
         os.kill(os.getpid(), signal.SIGINT)
@@ -216,11 +217,17 @@ def test_a_second_ctrl_c_takes_effect_at_once(first):
 
 
 @pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
-def test_a_second_sigterm_waits_too(first):
-    with pytest.raises(Interrupted) as caught, deferred_signals() as poll:
-        for number in (first, signal.SIGTERM, signal.SIGTERM):
-            os.kill(os.getpid(), number)
-        poll()
+def test_a_later_sigterm_waits_too(first):
+    def end(*_):
+        pytest.fail("it took effect at once")
+
+    with restored_handlers(signal.SIGTERM):
+        signal.signal(signal.SIGTERM, end)
+        with pytest.raises(Interrupted) as caught, deferred_signals() as poll:
+            for number in (first, signal.SIGTERM, signal.SIGTERM):
+                os.kill(os.getpid(), number)
+            poll()
+        assert signal.getsignal(signal.SIGTERM) is end
     assert caught.value.args == (first,)
 
 
