@@ -55,7 +55,8 @@ def _plot(figure: Figure, judged: Sequence[Judged]) -> None:
     all_axes = figure.subplots(len(groups), 1, squeeze=False, height_ratios=heights)[:, 0]
     for axes, found in zip(all_axes, groups, strict=True):
         draw_differences(axes, found)
-    figure.legend(*all_axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    legend = {label: each for axes in all_axes for each, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    figure.legend(legend.values(), legend.keys(), loc="outside lower center", ncols=4, frameon=False)
 
 
 def draw_differences(axes: Axes, judged: Sequence[Judged]) -> None:
@@ -70,7 +71,8 @@ def draw_differences(axes: Axes, judged: Sequence[Judged]) -> None:
             axes.hlines(at, *each.interval[1:], color="black", linewidth=1)
             axes.hlines(at, *t_interval(asked.differences, 0.9)[1:], color="black", linewidth=4)
             axes.plot(each.interval.middle, at, "o", color="white", markeredgecolor="black")
-    axes.fill_betweenx([], [], [], color="#E4E4E4", label="margin")
+    if any(each.question.margin for each in judged):
+        axes.fill_betweenx([], [], [], color="#E4E4E4", label="margin")
     axes.plot([], [], "|", color="black", markersize=9, label="each seed")
     axes.plot([], [], color="black", linewidth=1, label="95% interval")
     axes.plot([], [], color="black", linewidth=4, label="90% interval")

@@ -60,7 +60,7 @@ class Plan(NamedTuple):
             results, wanted = results + read_results(runs, corpus, Place(name, root)), wanted + len(runs)
         if not results:
             return None
-        text = f"{RULE} The plan, {self.page}, was there before the first of these trainings; no other seed was trained"
+        text = f"{RULE} The plan, {self.page}, was there before the first of these trainings; no seed was added later"
         about = [
             self.about,
             *([f"Failed, and not reported: {', '.join(failed)}."] if failed else []),

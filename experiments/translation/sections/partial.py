@@ -70,7 +70,7 @@ def _plot(figure: Figure, gains: dict[Row, list[float]]) -> None:
     figure.set(size_inches=(9.5, 1.8 + 0.5 * len(gains)), layout_engine="constrained")
     drawn = [
         Judged(
-            Question("", "", "equal", "", pair=row.label, differences=found, unit=" BLEU"),
+            Question("", "", "equal", "", pair=f"{row.label} minus RMSNorm", differences=found, unit=" BLEU"),
             1.0 if len(found) > 1 else None,
         )
         for row, found in gains.items()

@@ -77,3 +77,16 @@ def test_the_margin_is_drawn_if_another_claim_about_the_same_difference_has_none
     (axes,) = figure.axes
     bands = [path for each in axes.collections for path in each.get_paths() if len(path.vertices) > 2]
     assert [(path.get_extents().x0, path.get_extents().x1) for path in bands] == [(-0.5, 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("unit", "margin", "left", "right"),
+    [(" BLEU", 0.5, "← B better", "B worse →"), (" nats of loss", 0.0, "← B worse", "B better →")],
+)
+def test_a_picture_names_the_sides_and_only_what_it_draws(unit, margin, left, right):
+    figure = Figure()
+    differences_section(judge([replace(ASKED, unit=unit, margin=margin, outcome="lower")]), "").plot(figure)
+    assert [text.get_text() for text in figure.axes[0].texts] == [left, right]
+    (legend,) = figure.legends
+    words = [text.get_text() for text in legend.get_texts()]
+    assert words == ["margin"] * bool(margin) + ["each seed", "95% interval", "90% interval"]
