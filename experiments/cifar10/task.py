@@ -64,7 +64,6 @@ EXPERIMENT = Experiment(
     title="CIFAR-10",
     rows=rows_of(rows),
     settings=(Setting("batch-100", "batches of 100", batch_size=100, updates=540, window=30, validate_every=90),),
-    step_size=1e-3,
     metric="nll",
     metric_label="validation loss in nats",
     learning=LEARNING,

@@ -93,7 +93,6 @@ EXPERIMENT = Experiment(
     title="DRAW on binarized MNIST",
     rows=rows_of(rows),
     settings=(Setting("batch-128", "batches of 128", batch_size=128, updates=780, window=39, validate_every=78),),
-    step_size=1e-3,
     metric="bound",
     metric_label="validation bound in nats",
     learning=LEARNING,

@@ -74,7 +74,6 @@ EXPERIMENT = Experiment(
         Setting("batch-128", "batches of 128", batch_size=128, updates=4300, window=86, validate_every=430),
         Setting("batch-4", "batches of 4", batch_size=4, updates=6000, window=200, validate_every=1000),
     ),
-    step_size=1e-3,
     metric="nll",
     metric_label="validation loss in nats",
     learning=LEARNING,

@@ -102,7 +102,6 @@ EXPERIMENT = Experiment(
     about=[STAND_IN],
     rows=rows_of(rows),
     settings=(Setting("batch-128", "batches of 128", batch_size=128, updates=1500, window=50, validate_every=150),),
-    step_size=1e-3,
     metric="missed",
     metric_label="missed captions and images, %",
     learning=LEARNING,

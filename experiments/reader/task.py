@@ -52,7 +52,7 @@ EXPERIMENT = Experiment(
     about=[STAND_IN],
     rows=rows_of(rows),
     settings=(Setting("batch-64", "batches of 64", batch_size=64, updates=400, window=20, validate_every=40),),
-    step_size=3e-3,
+    step_sizes=(1e-3, 3e-3, 9e-3),
     metric="nll",
     metric_label="validation loss in nats",
     learning=LEARNING,

@@ -83,7 +83,7 @@ EXPERIMENT = Experiment(
     about=[STAND_IN],
     rows=rows_of(rows),
     settings=(Setting("batch-32", "batches of 32", batch_size=32, updates=1500, window=50, validate_every=150),),
-    step_size=1e-3,
+    step_sizes=(1e-3 / 3, 1e-3, 3e-3, 9e-3),
     metric="nats",
     metric_label="validation loss in nats a word",
     learning=LEARNING,

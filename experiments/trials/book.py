@@ -2,6 +2,7 @@
 
 import functools
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -69,9 +70,9 @@ class Book:
         """Refuses earlier work in a file that was done with other values.
 
         Raises:
-            UserError: They differ.
+            UserError: They differ by more than the rounding of a product.
         """
-        names = sorted(name for name in was.keys() | wanted.keys() if was.get(name) != wanted.get(name))
+        names = sorted(name for name in was.keys() | wanted.keys() if not _same(was.get(name), wanted.get(name)))
         if names:
             changed = ", ".join(f"{name} was {was.get(name)!r} and is now {wanted.get(name)!r}" for name in names)
             raise UserError(f"{path}: {changed}; move {self.logs} and {self.work} away, or restore the earlier values")
@@ -166,3 +167,9 @@ def read_commit(root: Path, *which: str) -> str:
     head = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True).stdout.strip()
     changed = subprocess.run([*git, "status", "--porcelain", *which], capture_output=True).stdout
     return f"{head or 'unknown'}{'+' if changed else ''}"
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Returns whether two values are equal; two numbers may differ by rounding, as 0.009 and 3 times 0.003."""
+    numbers = isinstance(one, float) and isinstance(other, float)
+    return math.isclose(one, other) if numbers else one == other

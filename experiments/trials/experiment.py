@@ -32,11 +32,12 @@ class Experiment:
     title: str  # title of the report
     rows: Sequence[TrialRow]  # the kinds of normalization
     settings: Sequence[Setting]  # the settings to train in
-    step_size: float  # learning rate of Adam, which the factors of the grid multiply
     metric: str  # key of a validation. The lowest value chooses the learning rate
     metric_label: str  # the metric in words
     learning: Learning  # the first section of the report
     load: Callable[[str], Networks]  # reads data, of which DATA says where it is, and returns the networks
+    # the learning rates of Adam from which each row takes the best
+    step_sizes: Sequence[float] = (1e-3 / 3, 1e-3, 3e-3)
     share_over: str = "the units"  # what the means in the section on the share of the mean run over, in words
     more_sections: Callable[[Logs], Sequence[Section]] = lambda logs: ()  # returns sections that only this task has
     # the published times of the rows by their names, in any unit
@@ -70,8 +71,8 @@ class Experiment:
         Raises:
             UserError: Nothing is done yet.
         """
-        logs = book.read_all(grid_trials(self.rows, self.settings, self.step_size))
-        logs |= book.read_all(seed_trials(best_step_sizes(logs, self.metric), self.seeds))
+        logs = book.read_all(grid_trials(self.rows, self.settings, self.step_sizes))
+        logs |= book.read_all(seed_trials(best_step_sizes(logs, self.metric, self.step_sizes), self.seeds))
         if not logs:
             raise UserError(f"no training of the task {self.name} is done yet")
         lengths = [
@@ -95,10 +96,10 @@ def _make(book: Book, experiment: Experiment, networks: Networks) -> None:
     def make(trial: Trial, folder: Path) -> dict[str, Any]:
         return train(trial, networks, folder)
 
-    grid = grid_trials(experiment.rows, experiment.settings, experiment.step_size)
+    grid = grid_trials(experiment.rows, experiment.settings, experiment.step_sizes)
     failed = book.make_all(grid, make)
-    step_sizes = best_step_sizes(book.read_all(grid), experiment.metric)
-    failed |= book.make_all(seed_trials(step_sizes, experiment.seeds), make)
+    best = best_step_sizes(book.read_all(grid), experiment.metric, experiment.step_sizes)
+    failed |= book.make_all(seed_trials(best, experiment.seeds), make)
     if failed:
         raise UserError("; ".join(f"{name} failed: {why}" for name, why in failed.items()))
     times = book.read_times()
@@ -120,7 +121,7 @@ def time_updates(experiment: Experiment, networks: Networks) -> dict[str, Any]:
     for setting in experiment.settings:
         batch = networks.batch(np.arange(setting.batch_size), setting)
         for mode, compiled in (("XLA", True), ("plain", False)):
-            trials = {name: Trial(row, setting, 1, experiment.step_size) for name, row in named.items()}
+            trials = {name: Trial(row, setting, 1, experiment.step_sizes[0]) for name, row in named.items()}
             calls = {name: _update(networks.build(trial), compiled, batch) for name, trial in trials.items()}
             seconds.setdefault(setting.name, {})[mode] = seconds_of(calls, experiment.rounds)
             keras.backend.clear_session()

@@ -13,7 +13,6 @@ from nmt.errors import UserError
 if TYPE_CHECKING:
     import keras
 
-GRID = (1 / 3, 1.0, 3.0)  # factors of a task's default learning rate
 GRID_SEED = 0  # seed of the trials that choose the learning rate; only their own section reports them
 SEEDS = (1, 2, 3, 4, 5)
 
@@ -84,21 +83,21 @@ def rows_of(package: ModuleType) -> list:
     return found
 
 
-def grid_trials(rows: Iterable[TrialRow], settings: Iterable[Setting], step_size: float) -> list[Trial]:
+def grid_trials(rows: Iterable[TrialRow], settings: Iterable[Setting], step_sizes: Sequence[float]) -> list[Trial]:
     """Returns the trials of every row and setting with every learning rate of the grid."""
     rows = list(rows)
-    return [
-        Trial(row, setting, GRID_SEED, factor * step_size) for setting in settings for factor in GRID for row in rows
-    ]
+    return [Trial(row, setting, GRID_SEED, each) for setting in settings for each in step_sizes for row in rows]
 
 
-def best_step_sizes(logs: Mapping[Trial, Mapping[str, Any]], metric: str) -> dict[tuple[TrialRow, Setting], float]:
+def best_step_sizes(
+    logs: Mapping[Trial, Mapping[str, Any]], metric: str, step_sizes: Sequence[float]
+) -> dict[tuple[TrialRow, Setting], float]:
     """Returns the learning rate with the best validation for each row and setting whose whole grid is done."""
     found: dict[tuple[TrialRow, Setting], dict[float, float]] = {}
     for trial, log in logs.items():
         if trial.seed == GRID_SEED:
             found.setdefault((trial.row, trial.setting), {})[trial.step_size] = lowest(log, metric)
-    return {key: min(each, key=each.get) for key, each in found.items() if len(each) == len(GRID)}
+    return {key: min(each, key=each.get) for key, each in found.items() if len(each) == len(step_sizes)}
 
 
 def lowest(log: Mapping[str, Any], metric: str) -> float:
