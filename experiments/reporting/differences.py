@@ -78,7 +78,7 @@ def draw_differences(axes: Axes, judged: Sequence[Judged]) -> None:
     axes.plot([], [], color="black", linewidth=4, label="90% interval")
     unit = judged[0].question.unit
     seconds = {each.question.pair.partition(" minus ")[2].partition(",")[0] for each in judged}
-    second = seconds.pop() if len(seconds) == 1 else "second kind"
+    second = seconds.pop() if len(seconds) == 1 else "the one after “minus”"
     sides = ("better", "worse") if any(each in unit for each in _HIGHER_IS_BETTER) else ("worse", "better")
     axes.text(0, 1.01, f"← {second} {sides[0]}", transform=axes.transAxes, fontsize=8)
     axes.text(1, 1.01, f"{second} {sides[1]} →", transform=axes.transAxes, fontsize=8, ha="right")

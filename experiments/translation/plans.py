@@ -104,14 +104,14 @@ PLANS = {  # by the names of their kept reports
         note="The training loss, over the updates since the validation before the last, is no measure of the plan.",
     ),
     _PRE_NORM: Plan(
-        title="Why RMSNorm's loss is higher in the pre-norm Transformer, as planned",
+        title="Why RMSNorm's training loss is higher in the pre-norm Transformer: planned trainings",
         page="experiments/PLAN-pre-norm.md of commit b2c92ac8",
         corpora=(_PRE_NORM,),
         about="Stand-in data, a small model, short trainings: the pre-norm Transformer of `multi30k_pre` with 3,000 "
         "updates. LayerNorm and RMSNorm differ in the offset and in centring; the claims say which of them, or the "
         "mean of the sinusoids, explains RMSNorm's higher loss.",
         text="The training loss is in nats a unit, with smoothed labels and dropout, over the updates 2,001 to 3,000. "
-        "A claim is shown if the difference is below 0; above 0, the verdict is the opposite.",
+        "A claim is shown if the difference is shown and below 0; above 0, the verdict is the opposite.",
         questions=_pre_norm,
         contrasts=[*_CAUSES.values(), *_SINGLE],
         measures=("train_loss", "valid_loss", "bleu", "chrf"),

@@ -20,7 +20,7 @@ from .fitting import train
 from .learning import Learning, claims_section, learning_section
 from .memory import Restart
 from .networks import Networks
-from .sections import Logs, share_section, step_sizes, times_section
+from .sections import Logs, share_section, step_sizes_section, times_section
 from .trial import SEEDS, Setting, Trial, TrialRow, best_step_sizes, grid_trials, seed_trials
 
 
@@ -83,7 +83,7 @@ class Experiment:
         found = [
             learning_section(logs, self.learning),
             claims_section(logs, self.learning.comparisons),
-            step_sizes(logs, self.metric, self.metric_label),
+            step_sizes_section(logs, self.metric, self.metric_label),
             share_section(logs, self.share_over),
             *self.more_sections(logs),
             times_section(book.read_times(), logs, self.published_times),

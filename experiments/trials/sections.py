@@ -25,7 +25,7 @@ def settings_of(logs: Logs) -> list[Setting]:
     return list(dict.fromkeys(trial.setting for trial in logs))
 
 
-def step_sizes(logs: Logs, metric: str, label: str) -> Section | None:
+def step_sizes_section(logs: Logs, metric: str, label: str) -> Section | None:
     """Returns the section of the grid of learning rates, which the lowest metric chooses, or `None` without any."""
     grid: dict[str, dict[str, dict[float, float]]] = {}
     values = {trial: lowest(log, metric) for trial, log in logs.items() if trial.seed == GRID_SEED}

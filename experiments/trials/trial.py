@@ -92,7 +92,7 @@ def grid_trials(rows: Iterable[TrialRow], settings: Iterable[Setting], step_size
 def best_step_sizes(
     logs: Mapping[Trial, Mapping[str, Any]], metric: str, step_sizes: Sequence[float]
 ) -> dict[tuple[TrialRow, Setting], float]:
-    """Returns the learning rate with the best validation for each row and setting whose whole grid is done."""
+    """Returns the rate with the best validation for each row and setting whose trials with all rates are done."""
     found: dict[tuple[TrialRow, Setting], dict[float, float]] = {}
     for trial, log in logs.items():
         if trial.seed == GRID_SEED:
