@@ -6,7 +6,7 @@ pytest.importorskip("scipy")
 from matplotlib.figure import Figure
 
 from experiments.reporting.speed import AGAIN
-from experiments.trials.sections import logs_by_row, share_section, step_sizes, times_section
+from experiments.trials.sections import logs_by_row, share_section, step_sizes_section, times_section
 from experiments.trials.trial import GRID_SEED, Trial
 from tests.experiments.trials.conftest import ROWS, SETTING
 
@@ -29,10 +29,10 @@ def axes_of(section):
 
 
 def test_the_grid_has_the_best_validation_of_every_step_size(logs):
-    made = step_sizes(logs, "nll", "loss")
+    made = step_sizes_section(logs, "nll", "loss")
     assert made.columns == ["", "0.1", "0.3"]
     assert made.rows == [["LayerNorm, small batches", "0.1000", "0.3000"]]
-    assert step_sizes({}, "nll", "loss") is None
+    assert step_sizes_section({}, "nll", "loss") is None
 
 
 def test_the_seed_of_the_grid_is_not_reported(logs):
