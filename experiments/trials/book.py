@@ -70,7 +70,7 @@ class Book:
         """Refuses earlier work in a file that was done with other values.
 
         Raises:
-            UserError: They differ by more than the rounding of a product.
+            UserError: They differ by more than rounding.
         """
         names = sorted(name for name in was.keys() | wanted.keys() if not _same(was.get(name), wanted.get(name)))
         if names:

@@ -36,3 +36,10 @@ def write_checkpoint(path, arrays, options):
 
 def read_options(name):
     return json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def write_options(path, *names, **changes):
+    """Writes the options of `tiny_none` without some names and with some changes."""
+    options = {**read_options("tiny_none"), **changes}
+    path.write_text(json.dumps({k: v for k, v in options.items() if k not in names}))
+    return path

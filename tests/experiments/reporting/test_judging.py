@@ -90,3 +90,9 @@ def test_a_picture_names_the_sides_and_only_what_it_draws(unit, margin, left, ri
     (legend,) = figure.legends
     words = [text.get_text() for text in legend.get_texts()]
     assert words == ["margin"] * bool(margin) + ["each seed", "95% interval", "90% interval"]
+
+
+def test_a_picture_of_several_second_kinds_names_their_place():
+    figure = Figure()
+    differences_section(judge([ASKED, replace(ASKED, pair="A minus C")]), "").plot(figure)
+    assert figure.axes[0].texts[0].get_text() == "← the one after “minus” better"

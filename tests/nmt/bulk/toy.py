@@ -39,3 +39,9 @@ def write_toy(path):
     toy = Toy()
     tf.saved_model.save(toy, str(path), signatures={"serving_default": toy.serve})
     return path
+
+
+def words_of(export, *inputs, **options):
+    """Returns the words of a command that translates files with an export into the folder `out`."""
+    given = [word for name, value in options.items() for word in (f"--{name}", value)]
+    return ["--export", export, "--input", *inputs, "--output", "out", *given]

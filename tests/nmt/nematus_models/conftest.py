@@ -1,4 +1,4 @@
-"""Folders of Marian models in the format of transformers."""
+"""Checkpoints of Nematus, and folders of Marian models in the format of transformers."""
 
 import json
 import shutil
@@ -8,7 +8,21 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from tests.nmt.nematus_files import read_arrays, read_options, write_checkpoint
+
 DATA = Path(__file__).parents[2] / "data" / "marian"  # made by make.py there
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """Writes the checkpoint `tiny_none` with changed variables and options; `None` removes one."""
+
+    def write(variables=None, options=None, name="model"):
+        arrays = {k: v for k, v in {**read_arrays("tiny_none.step10"), **(variables or {})}.items() if v is not None}
+        given = {**read_options("tiny_none"), **(options or {})}
+        return write_checkpoint(tmp_path / name, arrays, {k: v for k, v in given.items() if v is not None})
+
+    return write
 
 
 @pytest.fixture

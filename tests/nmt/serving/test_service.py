@@ -134,27 +134,6 @@ def test_a_wrong_path_gets_one_sentence(service, method, path, status):
     assert list(json.loads(body)) == ["error"]
 
 
-def test_the_status_says_why_a_version_is_not_served(toy, start_service, tmp_path):
-    models, garbage = tmp_path / "models", b"garbage"
-    shutil.copytree(toy, models / "toy" / "1")
-    for name, version in (("toy", "2"), ("broken", "1")):
-        shutil.copytree(toy, models / name / version)
-        (models / name / version / "saved_model.pb").write_bytes(garbage)
-    service = start_service(models)
-
-    def states(path):
-        status, found = service.get(path)
-        return status, [(each["version"], each["state"]) for each in found["model_version_status"]]
-
-    assert states("/v1/models/toy") == (200, [("1", "AVAILABLE"), ("2", "END")])
-    assert states("/v1/models/toy/versions/1") == (200, [("1", "AVAILABLE")])
-    assert states("/v1/models/toy/versions/2") == (200, [("2", "END")])
-    assert states("/v1/models/broken") == (200, [("1", "END")])
-    (state,) = service.get("/v1/models/broken")[1]["model_version_status"]
-    assert "broken/1" in state["status"]["error_message"]
-    assert service.get("/v1/models/broken/versions/2")[0] == 404
-
-
 def test_status_metadata_and_models(service):
     state = {"version": "1", "state": "AVAILABLE", "status": {"error_code": "OK", "error_message": ""}}
     assert service.get("/v1/models/toy") == (200, {"model_version_status": [state]})

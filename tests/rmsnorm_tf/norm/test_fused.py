@@ -9,7 +9,6 @@ import tensorflow as tf
 from rmsnorm_tf import RMSNormalization, rms_norm, set_fused
 from tests import reference
 from tests.cases import assert_close
-from tests.parameters import slow
 
 LARGE = (64, 1024)
 SMALL = (2, 8)
@@ -173,73 +172,6 @@ def test_set_fused_overrides_every_argument_until_it_is_reset():
     assert calls() == [0, 0, 1]
     with pytest.raises(ValueError, match="value must be one of True, False, None, got 'off'"):
         set_fused("off")
-
-
-IN_A_FORKED_CHILD = """
-import os, sys
-import tensorflow as tf
-from rmsnorm_tf import rms_norm
-
-def normalize():
-    x = tf.ones((8, 64))  # on large tensors TensorFlow itself may hang
-    for fused in (None, True):
-        with tf.GradientTape() as outer:
-            outer.watch(x)
-            with tf.GradientTape() as tape:
-                tape.watch(x)
-                y = rms_norm(x, fused=fused)
-            dx = tape.gradient(y, x)
-        outer.gradient(dx, x)
-    return float(y[0, 0])
-
-if "before" in sys.argv:
-    normalize()
-else:
-    tf.ones(3)
-child = os.fork()
-if child == 0:
-    print("child", normalize(), flush=True)
-    os._exit(0)
-sys.exit(os.waitpid(child, 0)[1])
-"""
-
-IN_A_PY_FUNCTION = """
-import sys
-import tensorflow as tf
-tf.config.threading.set_inter_op_parallelism_threads(1)
-tf.config.threading.set_intra_op_parallelism_threads(1)
-from rmsnorm_tf import rms_norm
-
-def normalize(x):
-    for fused in (None, True):
-        with tf.GradientTape() as tape:
-            tape.watch(x)
-            y = rms_norm(x, fused=fused)
-        tape.gradient(y, x)
-    return y
-
-if "before" in sys.argv:
-    normalize(tf.ones((80, 1024)))
-call = tf.function(lambda x: tf.py_function(normalize, [x], tf.float32))
-print("graph", float(call(tf.ones((80, 1024)))[0, 0]))
-data = tf.data.Dataset.from_tensors(tf.ones((80, 1024)))
-[y] = data.map(lambda x: tf.py_function(normalize, [x], tf.float32))
-print("data", float(y[0, 0]))
-"""
-
-
-@pytest.mark.parametrize("when", ["before", *slow("after")])
-@pytest.mark.parametrize(
-    ("script", "expected"),
-    [(IN_A_FORKED_CHILD, ["child"]), pytest.param(IN_A_PY_FUNCTION, ["graph", "data"], marks=pytest.mark.slow)],
-)
-def test_eager_calls_do_not_hang(script, expected, when, run_python):
-    """Where no other thread of TensorFlow runs; `run_python` ends after a time limit."""
-    result = run_python(script, when)
-    assert result.returncode == 0, result.stderr
-    values = dict(line.split() for line in result.stdout.splitlines())
-    assert list(values) == expected
-    assert_close([float(value) for value in values.values()], np.ones(len(expected)))
 
 
 def graphs():
