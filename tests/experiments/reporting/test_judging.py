@@ -96,3 +96,10 @@ def test_a_picture_of_several_second_kinds_names_their_place():
     figure = Figure()
     differences_section(judge([ASKED, replace(ASKED, pair="A minus C")]), "").plot(figure)
     assert figure.axes[0].texts[0].get_text() == "← the one after “minus” better"
+
+
+def test_the_legend_has_what_any_part_of_a_picture_draws():
+    figure, without = Figure(), replace(ASKED, margin=0.0, outcome="lower")
+    differences_section(judge([without, replace(ASKED, unit="% in loss")]), "").plot(figure)
+    (legend,) = figure.legends
+    assert "margin" in [text.get_text() for text in legend.get_texts()]
