@@ -2,6 +2,7 @@
 
 import contextlib
 import http.server
+import os
 import subprocess
 import sys
 import threading
@@ -9,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from tests.nmt.serving.browser import AVAILABLE, chromium
 from tests.parameters import slow
@@ -25,13 +27,18 @@ NAMES = "return [...document.querySelectorAll('code.name')].filter(c => c.getCli
 
 
 @pytest.fixture(scope="module")
-def site():
-    """The folder of the site, built as `make docs` builds it."""
+def site(tmp_path_factory):
+    """The folder of the site, built as `make docs` builds it, once: the processes of pytest-xdist share it."""
     pytest.importorskip("mkdocstrings", reason="needs the documentation tools: pip install -e '.[docs]'")
     pytest.importorskip("zensical", reason="needs the documentation tools: pip install -e '.[docs]'")
-    for command in (["docs/site.py"], ["-m", "zensical", "build", "--strict", "--clean"]):
-        run = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True)
-        assert run.returncode == 0, run.stdout + run.stderr
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    with FileLock(folder / "site.lock"):
+        if not (folder / "site.built").exists():
+            for command in (["docs/site.py"], ["-m", "zensical", "build", "--strict", "--clean"]):
+                run = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True)
+                assert run.returncode == 0, run.stdout + run.stderr
+            (folder / "site.built").touch()
     return ROOT / "build" / "site"
 
 
