@@ -1,4 +1,7 @@
-"""The rows of experiments/PLAN-pre-norm.md: what sets RMSNorm apart from LayerNorm, one part at a time."""
+"""The rows of experiments/PLAN-pre-norm.md: what sets RMSNorm apart from LayerNorm, one part at a time.
+
+The last is trained if the first claim is shown.
+"""
 
 import keras
 
@@ -40,4 +43,13 @@ def _row(name: str, label: str, **norm) -> Row:
 ROWS = [
     *(_row(kind, label, kind=kind) for kind, label in (("layernorm", "LayerNorm"), ("rmsnorm", "RMSNorm"))),
     *(_row(kind, label, build=build) for kind, (label, build) in _BUILT.items()),
+    Row(
+        "multi30k_pre-rmsnorm-offset",
+        "RMSNorm with an offset, pre-norm",
+        build=_with_offset,
+        seeds=5,
+        first_seed=101,
+        corpora=("multi30k_pre",),
+        model_type="transformer",
+    ),
 ]
