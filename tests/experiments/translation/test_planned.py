@@ -136,6 +136,25 @@ def test_a_training_that_diverged_shows_nothing_of_its_cause(tmp_path):
     assert list(verdicts(read_report(PRE_NORM, tmp_path)).values()) == ["shown", "the opposite", "not shown"]
 
 
+@pytest.mark.parametrize("missing", [0, 1])
+def test_an_offset_in_longer_trainings_is_explored_in_every_measure_when_all_its_seeds_are_there(missing, tmp_path):
+    levels = {"layernorm": 33, "rmsnorm": 32, "prmsnorm": 31, "rmsnorm-offset": 35}
+    write_logs(tmp_path, "multi30k_pre", lambda kind, seed: (levels[kind], levels[kind] / 10))
+    if missing:
+        (Place("multi30k_pre", tmp_path).logs / "multi30k_pre-rmsnorm-offset-105.json").unlink()
+    rows = {row[0]: row[1:] for row in read_report("planned", tmp_path)["sections"]["measures"]["rows"]}
+    found = {name: cells for name, cells in rows.items() if name.startswith("RMSNorm with an offset minus ")}
+    if missing:
+        assert "RMSNorm minus LayerNorm, Transformer, pre-norm" in rows and not found
+    else:
+        assert {
+            name.split(" minus ")[1]: [cell.strip("*").split()[0] for cell in row] for name, row in found.items()
+        } == {
+            "LayerNorm, Transformer, pre-norm": ["+2.000", "+2.000", "+0.0000", "+0.2000"],
+            "RMSNorm, Transformer, pre-norm": ["+3.000", "+3.000", "+0.0000", "+0.3000"],
+        }
+
+
 def test_a_corpus_of_a_plan_is_reported_with_the_plan(tmp_path, capsys):
     write_logs(tmp_path, "multi30k_rnn", of_rnn)
     for data in ("multi30k_rnn", "planned"):
@@ -154,7 +173,7 @@ def test_the_plan_has_its_trainings_with_seeds_from_101_on():
     assert {name: len(found) for name, found in runs.items()} == {
         "multi30k_rnn": 24,
         "multi30k_post": 12,
-        "multi30k_pre": 13,
+        "multi30k_pre": 18,
     }
     assert [run.seed for run in runs["multi30k_rnn"]] == [seed for seed in range(101, 109) for _ in range(3)]
     assert {run.seed for found in runs.values() for run in found} == set(range(101, 109))
