@@ -8,11 +8,11 @@ import numpy as np
 from ..errors import UserError
 from ..messages import log
 from ..storage.checkpoints import BEST, kept_checkpoints, load_checkpoint, save_checkpoint
-from ..storage.files import atomic_directory, read_inside, read_json
+from ..storage.files import ORIGIN, atomic_directory, read_inside, read_json
 from ..system import load_system
 from ..training.progress import Progress
 
-_FILES = ("config.json", "versions.json", "files.json", "source.*", "target.*")  # of a model directory
+_FILES = ("config.json", "versions.json", "files.json", ORIGIN, "source.*", "target.*")  # of a model directory
 _LARGEST = 1 << 26  # bytes of one of them
 
 

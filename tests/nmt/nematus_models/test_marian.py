@@ -160,7 +160,7 @@ def test_nematus_lacks_the_parts(imported, tmp_path, capsys):
 
 
 def test_fine_tuning_goes_on_with_the_model(imported, tmp_path, system):
-    """Padding keeps its zeros, and the new directory the licence."""
+    """Padding keeps its zeros, and the new directory the licence, an average of it too."""
     for name, lines in (("en", EXPECTED["sources"]), ("de", EXPECTED["targets"])):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     texts = [f"--{kind}{side}_dataset" for kind in ("", "valid_") for side in ("source", "target")]
@@ -172,7 +172,9 @@ def test_fine_tuning_goes_on_with_the_model(imported, tmp_path, system):
     assert not table[-1].any()
     difference = np.abs(table - system.model.encoder.embedding.table)[:-1]
     assert 0 < difference.max() < 0.03  # two updates of Adam
-    assert json.loads((tmp_path / "tuned" / "origin.json").read_text())["licence"] == "not stated"
+    run("average", "--model", imported, tmp_path / "tuned", "--to", tmp_path / "both")
+    for name in ("tuned", "both"):
+        assert json.loads((tmp_path / name / "origin.json").read_text())["licence"] == "not stated"
 
 
 def other_system(system, directory, **options):
