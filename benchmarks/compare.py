@@ -67,12 +67,11 @@ def groups() -> dict[str, Group]:
 
 def checkout(commit: str) -> Path:
     """Writes a commit to a folder in `build/`, unless it is there, and returns the folder."""
-    found = subprocess.run(
-        ["git", "rev-parse", "--verify", f"{commit}^{{commit}}"], capture_output=True, text=True, cwd=ROOT
-    )
-    if found.returncode:
-        sys.exit(f"compare.py: {commit} is no commit of this repository")
-    digest = found.stdout.strip()
+    git = partial(subprocess.run, capture_output=True, text=True, cwd=ROOT)
+    digest = git(["git", "rev-parse", "--verify", f"{commit}^{{commit}}"]).stdout.strip()
+    if not digest or git(["git", "cat-file", "-e", f"{digest}:nmt/__main__.py"]).returncode:
+        print(f"compare.py: {commit} is no commit of this repository, or has no nmt/__main__.py", file=sys.stderr)
+        sys.exit(2)
     folder = PLACE / digest[:12]
     if not folder.exists():
         (part := folder.with_suffix(".part")).mkdir(exist_ok=True)

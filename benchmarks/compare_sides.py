@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from benchmarks.runner import ROOT, Worker
 
@@ -70,7 +70,7 @@ class Process:
         self._process = self._process or subprocess.Popen(**self._start, **pipes)
         return self._process
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Process":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -46,17 +46,17 @@ def main() -> None:
         "--seeds", nargs="+", type=int, default=[], metavar="N", help="train only these seeds, and measure nothing"
     )
     options = parser.parse_args()
-    load_tensorflow()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
+        load_tensorflow()
         reproduce(options.task, options.data, options.so_far, options.seeds)
     except Restart:
         sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, "-m", "experiments", *sys.argv[1:]])
-    except UserError as error:
+    except (UserError, OSError) as error:
         print(f"experiments: {error}", file=sys.stderr)
         sys.exit(2)
-    except (OSError, ModuleNotFoundError) as error:
+    except ModuleNotFoundError as error:
         print(f"experiments: {error}; `make reproduce` installs what is needed", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:

@@ -1,15 +1,15 @@
 """`python -m experiments.archive NAME FOLDER` writes the logs of a kept report to a folder, each as JSON.
 
-They are kept in one compressed file, which holds the content of each log by its name.
+They are kept in one compressed file, which holds the content of each log by its name. A file that is there stays.
 """
 
+import argparse
 import gzip
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
-from nmt.storage.files import atomic_write
+from nmt.storage.files import atomic_write, read_json
 
 ARCHIVE = "logs.json.gz"
 
@@ -29,19 +29,29 @@ def write_archive(folder: Path, logs: dict[str, Any]) -> None:
 
 def add_logs(folder: Path, logs: Path) -> None:
     """Adds the JSON files of a folder to the archive of a kept report."""
-    found = {path.stem: json.loads(path.read_text("utf-8")) for path in logs.glob("*.json")}
+    found = {path.stem: read_json(path) for path in logs.glob("*.json")}
     if found:
         folder.mkdir(parents=True, exist_ok=True)
         write_archive(folder, read_archive(folder) | found)
 
 
 def unpack(folder: Path, to: Path) -> None:
-    """Writes each log of a kept report to a folder, as the trainings wrote it."""
+    """Writes each log of a kept report to a folder, as the trainings wrote it, unless a file of its name is there."""
     to.mkdir(parents=True, exist_ok=True)
     for name, log in read_archive(folder).items():
-        (to / f"{name}.json").write_text(json.dumps(log), "utf-8")
+        if not (path := to / f"{name}.json").exists():
+            path.write_text(json.dumps(log), "utf-8")
+
+
+def main() -> None:
+    results = Path(__file__).parent / "results"
+    names = sorted(path.parent.name for path in results.glob(f"*/{ARCHIVE}"))
+    parser = argparse.ArgumentParser(prog="python -m experiments.archive", description=__doc__.split("` ", 1)[1])
+    parser.add_argument("name", metavar="NAME", choices=names, help=f"one of {', '.join(names)}")
+    parser.add_argument("folder", metavar="FOLDER", type=Path)
+    options = parser.parse_args()
+    unpack(results / options.name, options.folder)
 
 
 if __name__ == "__main__":
-    name, to = sys.argv[1:]
-    unpack(Path(__file__).parent / "results" / name, Path(to))
+    main()

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from nmt.errors import UserError
 
+from .__main__ import find_tasks
 from .archive import ARCHIVE, add_logs, read_archive, unpack, write_archive
 from .overview import RESULTS, write_overview
 from .translation import task as translation
@@ -75,15 +76,16 @@ def _translation(name: str, folder: Path, temporary: Path) -> Path:
 def main() -> None:
     places = [*RESULTS.glob(f"*/{ARCHIVE}"), *(ROOT / "experiments" / "logs").glob("*/*.json")]
     of_plans = {each for plan in PLANS.values() for each in plan.corpora}
-    names = sorted({path.parent.name for path in places} - of_plans | PLANS.keys())
-    parser = argparse.ArgumentParser(prog="python -m experiments.keep", description=__doc__.split("` ")[1])
+    known = {path.stem for path in CORPORA.glob("*.json")} | set(find_tasks())
+    names = sorted({path.parent.name for path in places} & known - of_plans | PLANS.keys())
+    parser = argparse.ArgumentParser(prog="python -m experiments.keep", description=__doc__.split("` ", 1)[1])
     parser.add_argument("names", nargs="+", metavar="NAME", choices=names, help=f"one of {', '.join(names)}")
     try:
         for name in parser.parse_args().names:
             keep(name)
+            write_overview()
     except UserError as error:
         parser.exit(2, f"experiments.keep: {error}\n")
-    write_overview()
 
 
 if __name__ == "__main__":

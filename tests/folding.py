@@ -52,6 +52,7 @@ def converted(convert, model, **options):
 def fold(model):
     """Folds a model with drawn weights, compares outputs, and returns the report by name."""
     entries = converted(fold_layer_norm, with_drawn_weights(model))
+    assert entries
     named = {layer.name: layer for layer in model.layers}
     for entry in entries:
         if entry.name in named and isinstance(named[entry.name], (RMSNormalization, layers.LayerNormalization)):

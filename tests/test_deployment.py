@@ -20,9 +20,6 @@ JOBSET = {
 }
 # Stands for Python in the scripts: says which worker of which cluster it would be.
 PYTHON = 'echo "$TF_CONFIG" | tr -d "\\n"; echo " $@"'
-SRUN = """
-while [[ $1 == --* ]]; do shift; done
-for i in $(seq 0 $((SLURM_NTASKS - 1))); do SLURM_PROCID=$i "$@"; done"""
 
 
 def words(text):

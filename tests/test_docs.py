@@ -1,7 +1,7 @@
 """The pages: all in the navigation, every link resolves, and every file and test they name exists."""
 
+import argparse
 import configparser
-import dataclasses
 import importlib.util
 import re
 import shlex
@@ -115,25 +115,12 @@ def test_every_command_of_a_page_is_one_that_nmt_takes(monkeypatch):
 
 
 def test_every_option_that_other_toolkits_are_compared_with_exists():
-    from nmt.config import Config
+    from nmt.commands import parser
 
-    of_commands = {"preset", "joint", "kind", "sample_lines", "n_best", "alignments", "format"}
-    of_commands |= {
-        "translation_strategy",
-        "sampling_temperature",
-        "sampling_top_k",
-        "best",
-        "target_prefix",
-    }
-    of_commands |= {
-        "character_coverage",
-        "byte_fallback",
-        "user_symbols",
-        "normalization_rule",
-        "split_digits",
-        "begin_symbol",
-    }
-    known = {field.name for field in dataclasses.fields(Config)} | of_commands
+    known = set()
+    for command in parser._COMMANDS:
+        command(made := argparse.ArgumentParser())
+        known |= {option[2:] for action in made._actions for option in action.option_strings if option[:2] == "--"}
     page = (ROOT / "docs" / "coming-from.md").read_text("utf-8")
     ours = [re.match(r"\| ([^|]*) \|", line)[1] for line in page.splitlines() if line.startswith("| ")]
     named = re.findall(r"--(\w+)", " ".join(ours))

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import re
 import statistics
 from pathlib import Path
 
@@ -18,7 +17,6 @@ RESULTS = ROOT / "experiments" / "results"
 TIMES = ROOT / "benchmarks" / "results"
 LINES = (ROOT / "README.md").read_text("utf-8").splitlines()
 README = " ".join(" ".join(LINES).split())
-DIFFERENCE = re.compile(r"[+-][\d.]+ \[[^\]]+\]")
 
 
 def row(question):

@@ -34,9 +34,10 @@ def read_lines(data: str) -> Parts:
         raise UserError("give the file with the lines of IAM-OnDB: DATA=/path/to.npz; its licence must be asked for")
     arrays = read_arrays(Path(data), _ARRAYS)
     lengths = arrays["lengths"].astype(np.int64)
+    counts = [len(arrays[name]) for name in _ARRAYS[:3]]
+    if {*counts} != {lengths.sum()} or len(lengths) != len(arrays["names"]):
+        raise UserError(f"{data}: lengths and names do not fit the {' and '.join(map(str, {*counts}))} points")
     points = np.stack([arrays[name].astype(np.float32) for name in _ARRAYS[:3]], -1)
-    if lengths.sum() != len(points) or len(lengths) != len(arrays["names"]):
-        raise UserError(f"{data}: lengths and names do not fit the {len(points)} points")
     long = lengths > LONGEST
     starts = (np.cumsum(lengths) - lengths)[long] + 1  # the first offset of a line is always 0
     lines = points[starts[:, None] + np.arange(LONGEST)]  # [lines, LONGEST, 3]

@@ -28,10 +28,7 @@ _COLUMNS = (
     Column("test error, best", best("test_error", "nll"), 2, "%"),
     Column("test error, last", last("test_error"), 2, "%"),
 )
-_CURVES = (
-    Curve("train", "loss", "training loss, nats"),
-    Curve("validations", "test_error", "test error, %"),
-)
+_CURVES = (Curve("train", "loss", "training loss, nats"), Curve("validations", "test_error", "test error, %"))
 _CURVE = "Ba et al., section 6.6: curves without numbers"
 _OTHERS = "Zhang & Sennrich: other tasks"
 _COMPARISON = Comparison(

@@ -12,8 +12,8 @@ LEVEL = 0.05
 RULE = (
     "A difference is paired by seed: the mean over the seeds, with Student's t interval. Two kinds are equal if the "
     "90% interval lies within the margin, and one is not worse than another if its end on that side does. Otherwise a "
-    "difference is shown if 0 lies outside the 95% interval. All p-values are corrected by Holm's method for the "
-    "claims of the report that are judged, those on equality too, and a verdict needs a corrected p of at most 0.05."
+    "difference is shown if 0 lies outside the 95% interval. A verdict needs a p of at most 0.05, corrected by Holm's "
+    "method for the claims of the report that are judged together, those on equality too."
 )
 _NO_MARGIN = ("lower", "higher")
 

@@ -75,7 +75,7 @@ def _claims(claims: Sequence[Claim]) -> list[str]:
     """Returns the paragraph and the table that begin a report with claims."""
     if not claims:
         return []
-    about = "The claims of the paper, and what this report shows of them. In this table, brackets hold 95% intervals."
+    about = "The claims, and what this report shows of them. In this table, brackets hold 95% intervals."
     return [about, markdown_table(Claim._fields, claims, ":---")]
 
 

@@ -50,6 +50,6 @@ def to_ids(sentences: list[Sentence], words: dict[str, int]) -> np.ndarray:
 def _encode(novels: list[list[Sentence]], words: dict[str, int]) -> Part:
     sentences = [sentence for novel in novels for sentence in novel]
     number = np.repeat(np.arange(len(novels)), [len(novel) for novel in novels])  # of the novel
-    fits = np.array([len(sentence) <= LONGEST for sentence in sentences])
+    fits = np.array([len(sentence) <= LONGEST for sentence in sentences], bool)
     together = fits[:-2] & fits[1:-1] & fits[2:] & (number[:-2] == number[2:])
     return Part(to_ids(sentences, words), 1 + np.flatnonzero(together))

@@ -25,10 +25,7 @@ _TEXT = (
     "deviation (sd)."
 )
 _NO_LOSS = "not in the papers; section 6.3 of Ba et al. has curves of the vectors' scores"
-_COLUMNS = (
-    Column("mean validation loss", mean_of("nats"), 3),
-    Column("last validation loss", last("nats"), 3),
-)
+_COLUMNS = (Column("mean validation loss", mean_of("nats"), 3), Column("last validation loss", last("nats"), 3))
 _CURVES = (
     Curve("train", "loss", "training loss, nats a word", scale="linear"),
     Curve("validations", "nats", "validation loss, nats a word", scale="linear"),

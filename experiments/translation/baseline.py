@@ -67,12 +67,7 @@ def execute(place: Place, *arguments: str, output: Path | None = None) -> None:
     """
     flags = f"{os.environ.get('TF_XLA_FLAGS', '')} --tf_xla_persistent_cache_directory={place.compiled}".strip()
     one_gpu = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]  # `train` would use all
-    environment = {
-        **os.environ,
-        "CUDA_VISIBLE_DEVICES": one_gpu,
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        "TF_XLA_FLAGS": flags,
-    }
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": one_gpu, "TF_CPP_MIN_LOG_LEVEL": "3", "TF_XLA_FLAGS": flags}
     with open(output or os.devnull, "a", encoding="utf-8") as file:
         printed = {"stdout": file, "stderr": file} if output else {}
         process = subprocess.Popen([sys.executable, *arguments], cwd=place.baseline, env=environment, **printed)

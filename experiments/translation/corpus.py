@@ -3,6 +3,7 @@
 import gzip
 import json
 import shutil
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
@@ -164,7 +165,7 @@ def _copy(corpus: Corpus, place: Place) -> None:
         try:
             with opener(path, "rb") as origin, (text / name).open("wb") as copy:
                 shutil.copyfileobj(origin, copy)
-        except (OSError, EOFError) as error:
+        except (OSError, EOFError, zlib.error) as error:
             raise UserError(f"{path} cannot be copied to {text}: {error}") from None
     for part in corpus.parts:
         pairs = ParallelText(*corpus.files(part, place.work))

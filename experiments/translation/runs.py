@@ -66,7 +66,8 @@ def make_all(runs: Sequence[Run], corpus: Corpus, place: Place) -> dict[str, str
     """Makes the runs that are not done; see `Book.make_all`. Returns the reason of each failure, by the run's name."""
     failed = place.make_all([Training(run, corpus, place) for run in runs], lambda training, _: make(training))
     for run in runs:
-        shutil.rmtree(place.model(run) / "kept", ignore_errors=True)  # they are large, and measured now
+        if run.name not in failed:  # their kept models are large, and measured now
+            shutil.rmtree(place.model(run) / "kept", ignore_errors=True)
     return failed
 
 

@@ -26,10 +26,7 @@ from .runs import make_all
 from .sections import centre, curves, initial_scale, partial, quality, shared, speed
 
 _DATA = "demo"  # by default
-_MEASURE = (
-    "BLEU is over all test sets, weighted by sentences; the training loss is the last, and dev BLEU the best. The "
-    "margin of equality is 0.5 BLEU."
-)
+_MEASURE = "BLEU is over all test sets; the training loss is the last, and dev BLEU the best."
 _MODELS = {"rnn": "RNNSearch as in Nematus", "transformer": "A Transformer"}
 
 
@@ -41,14 +38,18 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int]
             a corpus of a plan is that on the plan.
         so_far: Report on the runs that are done; train and measure nothing.
         root: The folder of logs, work and report.
-        seeds: The only seeds to train. If some are given, nothing is measured afterwards.
+        seeds: The only seeds to train, after the grid of learning rates. If some are given, nothing is measured.
 
     Raises:
-        UserError: A run or a measurement failed, or nothing is done yet. The report on what is done is written first.
+        UserError: A run or a measurement failed, no row has a seed, or nothing is done yet. The report on what is done
+            is written first.
     """
     failed: dict[str, str] = {}
-    for name in PLANS[data].corpora if data in PLANS else [data or _DATA]:
-        corpus = read_corpus(name)
+    corpora = [read_corpus(name) for name in (PLANS[data].corpora if data in PLANS else [data or _DATA])]
+    runs = (seed_runs(dict.fromkeys(corpus.adapt(read_rows())), corpus.seeds) for corpus in corpora)
+    if unknown := sorted({*seeds} - {run.seed for of_corpus in runs for run in of_corpus}):
+        raise UserError(f"--seeds: no row is trained with the seed {', '.join(map(str, unknown))}")
+    for corpus in corpora:
         place = Place(corpus.name, root)
         failed |= {} if so_far else _make(corpus, place, seeds)
     wrong = [f"{name} failed: {why}" for name, why in failed.items()]

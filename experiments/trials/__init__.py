@@ -1,1 +1,1 @@
-"""Trainings of Keras models by kind of normalization and seed, shared by all tasks but translation."""
+"""Trainings of Keras models by kind of normalization and seed; the logs are those of all tasks."""

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from tqdm import tqdm
 
 from nmt.errors import UserError
-from nmt.storage.files import atomic_write
+from nmt.storage.files import atomic_write, read_json
 
 from .memory import Restart, memory
 
@@ -92,7 +92,7 @@ class Book:
     def read_file(self, name: str) -> dict[str, Any] | None:
         """Returns the content of a JSON file beside the logs, or `None`."""
         path = self.logs / f"{name}.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        return read_json(path) if path.exists() else None
 
     def read_times(self) -> list[dict[str, Any]]:
         """Returns the times of the updates that each process measured."""

@@ -102,7 +102,12 @@ def _make(book: Book, experiment: Experiment, networks: Networks) -> None:
     failed |= book.make_all(seed_trials(best, experiment.seeds), make)
     if failed:
         raise UserError("; ".join(f"{name} failed: {why}" for name, why in failed.items()))
-    times = book.read_times()
+    names = {row.name for row in experiment.rows}  # a new one is timed with all the others
+    times = [
+        each
+        for each in book.read_times()
+        if all(names <= mode.keys() for setting in each["seconds"].values() for mode in setting.values())
+    ]
     if len(times) < PROCESSES:
         book.write_times([*times, time_updates(experiment, networks)])
         raise Restart  # so that each process measures once

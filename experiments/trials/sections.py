@@ -61,7 +61,7 @@ def times_section(times: Sequence[Mapping[str, Any]], logs: Logs, published: Map
         for setting in settings_of(logs)
         for mode in times[0]["seconds"].get(setting.name, ())
     ]
-    cores, commit = (times[0][name] for name in ("cores", "commit"))
+    cores, commits = (" and ".join(sorted({str(each[name]) for each in times})) for name in ("cores", "commit"))
     measured = times[0] if len(times) == 1 else {"processes": times}
-    text = f"On {cores} processor cores, commit {commit}; compiled by XLA, and as plain operations of a graph."
+    text = f"On {cores} processor cores, commit {commits}; compiled by XLA, and as plain operations of a graph."
     return speed_section(timed, {trial.row.name: trial.row.label for trial in logs}, published, text, measured)

@@ -154,7 +154,7 @@ def test_a_worker_measures_the_layer_of_its_checkout_and_says_what_it_cannot(pla
         assert 0 < worker.seconds("layer", given) < 1  # it goes on
 
 
-def test_the_working_tree_is_head_and_a_commit_is_checked_out_once(place, monkeypatch):
+def test_the_working_tree_is_head_and_a_commit_is_checked_out_once(place, monkeypatch, capsys):
     monkeypatch.setattr(compare, "PLACE", place)
     if subprocess.run(["git", "rev-parse", "HEAD"], cwd=runner.ROOT, capture_output=True).returncode:
         pytest.skip("needs the repository")
@@ -162,5 +162,6 @@ def test_the_working_tree_is_head_and_a_commit_is_checked_out_once(place, monkey
     assert (base.name, head.name, again.name) == ("base", "head", "base again")
     assert head.checkout == runner.ROOT and base.checkout == again.checkout == compare.checkout("HEAD")
     assert (base.checkout / "nmt" / "__main__.py").is_file() and base.cache == again.cache != head.cache
-    with pytest.raises(SystemExit, match="no-commit is no commit of this repository"):
+    with pytest.raises(SystemExit, match="2"):
         compare.checkout("no-commit")
+    assert capsys.readouterr().err.startswith("compare.py: no-commit is no commit of this repository, or has no nmt/")

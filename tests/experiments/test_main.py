@@ -59,3 +59,23 @@ def test_a_mistake_is_one_line_and_status_2(monkeypatch, capsys):
     with pytest.raises(SystemExit, match="2"):
         command.main()
     assert capsys.readouterr().err.startswith("experiments: TASK=three is unknown")
+
+
+@pytest.mark.parametrize(
+    "error, words",
+    [
+        (ModuleNotFoundError("No module named 'tensorflow'"), "`make reproduce` installs what is needed"),
+        (OSError(28, "No space left on device"), "experiments: [Errno 28] No space left on device\n"),
+    ],
+)
+def test_a_missing_package_and_a_full_disk_have_a_sentence_each(error, words, monkeypatch, capsys):
+    def fail():
+        raise error
+
+    monkeypatch.setattr(command, "load_tensorflow", fail)
+    monkeypatch.setattr(sys, "argv", ["experiments"])
+    monkeypatch.setattr(command.signal, "signal", lambda *_: None)
+    with pytest.raises(SystemExit, match="2"):
+        command.main()
+    said = capsys.readouterr().err
+    assert words in said and said.count("\n") == 1

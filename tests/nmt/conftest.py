@@ -9,6 +9,7 @@ import multiprocessing.forkserver
 import os
 import resource
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -22,10 +23,18 @@ from nmt.model.registry import ARCHITECTURES
 from nmt.model.rnnsearch import RNNSearch
 from nmt.normalization import KINDS
 from nmt.text.vocabulary import load_vocabulary
+from nmt.training.interruption import restored_handlers
 
 ROOT = Path(__file__).parents[2]
 WORDS = ["a", "b", "c", "d"]
 LINES = ["a b c d", "b c d a", "c d a b", "d a b c", "a a b b", "c c d d"]
+
+
+@pytest.fixture(autouse=True)
+def _same_signal_handlers():
+    """The main program sets its own."""
+    with restored_handlers(signal.SIGINT, signal.SIGTERM):
+        yield
 
 
 @pytest.fixture(autouse=True)

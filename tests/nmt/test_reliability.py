@@ -225,6 +225,7 @@ def test_ctrl_c_prints_no_traceback_while_tensorflow_loads(trained, tmp_path):
     command = [sys.executable, "-m", "nmt", "translate", "-m", tmp_path / "model"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         while "libtensorflow_framework" not in Path(f"/proc/{process.pid}/maps").read_text():
+            assert process.poll() is None
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         assert process.wait() in (-signal.SIGINT, 130)

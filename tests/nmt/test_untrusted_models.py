@@ -1,5 +1,6 @@
 """Model directories that were damaged or made to do harm."""
 
+import contextlib
 import io
 import json
 import os
@@ -230,12 +231,14 @@ HARM = {
 @pytest.mark.parametrize(("damage", "said"), HARM.values(), ids=HARM)
 def test_a_model_that_would_do_harm_is_refused_at_once_and_in_little_memory(model, damage, said):
     damage(model)
+    with contextlib.suppress(OSError):  # on Linux, the peak begins anew; an earlier one would hide it
+        Path("/proc/self/clear_refs").write_text("5")
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
     with pytest.raises(UserError, match=said) as refused:
         load_system(model)
     assert "\n" not in str(refused.value)
     assert "allow_pickle" not in str(refused.value)
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000  # KiB
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KiB
     assert time.monotonic() - start < 60
 
 

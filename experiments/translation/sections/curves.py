@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from statistics import mean
+from statistics import mean, median
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -61,14 +61,14 @@ def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -
 
 
 def _plot(
-    figure: Figure, curves: Mapping[Row, Curve], losses: Mapping[Row, Curve], timed: Mapping[str, Mapping[str, float]]
+    figure: Figure, curves: Mapping[Row, Curve], losses: Mapping[Row, Curve], timed: Mapping[str, Mapping[str, Any]]
 ) -> None:
     figure.set(size_inches=(13, 4.6), layout_engine="constrained")
     by_updates, by_time, loss = figure.subplots(1, 3)
     _draw(by_updates, curves)
     by_updates.set(xlabel="updates", ylabel="dev BLEU", title="BLEU by updates")
     known = {row: found for row, found in curves.items() if row.normalization in timed}
-    _draw(by_time, known, lambda row: timed[row.normalization]["seconds"] / 60)
+    _draw(by_time, known, lambda row: median(timed[row.normalization]["rounds"]) / 60)
     by_time.set(xlabel="minutes of updates", ylabel="dev BLEU", title="BLEU by time")
     _draw(loss, losses)
     loss.set(xlabel="updates", ylabel="training loss", title="training loss")

@@ -30,9 +30,9 @@ def section(results: Sequence[Result]) -> Section | None:
         name="partial",
         title="The part of the entries that gives the statistic (Figure 3)",
         text=[
-            "pRMSNorm takes the root mean square of the first k = ceil(n p) of n entries. BLEU, after 600 updates, is "
-            "over all test sets, weighted by sentences; (sd) is the standard deviation over the seeds. Differences to "
-            "RMSNorm are paired by seed, with 95% intervals. After so few updates nothing is judged. The paper shows "
+            "pRMSNorm takes the root mean square of the first k = ceil(n p) of n entries. BLEU is over all test "
+            "sets; (sd) is the standard deviation over the seeds. Differences to "
+            "RMSNorm are paired by seed, with 95% intervals. Nothing is judged. The paper shows "
             "Figure 3 as a plot, without a vector drawing, so its values were not read off."
         ],
         columns=["", *(f"k of {size}" for size in sizes), "seeds", "best dev BLEU", "BLEU", "minus RMSNorm"],

@@ -33,8 +33,8 @@ def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -
     threads = f"{times['threads']} thread{'s' * (times['threads'] != 1)}"
     text = (
         f"From `benchmarks/training.py` of commit {times['commit']} on {threads}, compiled by XLA. All kinds have the "
-        f"same options and take turns on the same {len(times['widths'])} batches of this training text. The paper's "
-        f"are of {MACHINES[first.row.model_type]}; ours has embedding {options['embedding_size']} and state "
+        f"same options and take turns on the same batches of this training text. The paper's are of "
+        f"{MACHINES[first.row.model_type]}; ours has embedding {options['embedding_size']} and state "
         f"{options['state_size']}."
     )
     return speed_section([Timed("XLA", seconds)], labels, rows | published, text, processes)

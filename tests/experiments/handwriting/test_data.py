@@ -41,8 +41,9 @@ def test_a_wrong_file_is_one_line(arrays, tmp_path):
     assert "lines.npz is not an .npz file with dx, dy, pen_up, lengths, names" in said()
     np.savez(tmp_path / "lines.npz", dx=arrays["dx"])
     assert "is not an .npz file with" in said()
-    np.savez(tmp_path / "lines.npz", **{**arrays, "lengths": arrays["lengths"][1:]})
-    assert "lengths and names do not fit" in said()
+    for name in ("lengths", "dx"):
+        np.savez(tmp_path / "lines.npz", **{**arrays, name: arrays[name][1:]})
+        assert "lengths and names do not fit" in said()
     few = {name: array[:600] if len(array) > 2 * FORMS else array[:2] for name, array in arrays.items()}
     np.savez(tmp_path / "lines.npz", **few)
     assert "has 1 forms with lines of more than 500 points; 20 or more are needed" in said()

@@ -67,7 +67,7 @@ def test_a_report_begins_with_the_claims_of_its_sections(tmp_path):
     write_report(tmp_path / "report", "Title", ["About."], {}, [replace(section("one"), claims=claims)])
     text = (tmp_path / "report" / "report.md").read_text()
     assert text.startswith(
-        "# Title\n\nThe claims of the paper, and what this report shows of them. "
+        "# Title\n\nThe claims, and what this report shows of them. "
         "In this table, brackets hold 95% intervals.\n\n"
         "| claim | paper | ours | verdict |\n| --- | :--- | :--- | :--- |\n"
         "| It is *better* | by 2 | by 1 | borne out |\n| It is faster |  |  | not shown |\n\nAbout.\n\n## The one\n"

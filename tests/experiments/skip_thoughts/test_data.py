@@ -46,3 +46,9 @@ def test_too_little_text_is_refused(tmp_path):
         (tmp_path / f"{name}.txt").write_text("One. Two.")
     with pytest.raises(UserError, match=f"has no three sentences in a row of up to {LONGEST} words"):
         read_corpus(str(tmp_path))
+
+
+def test_a_single_novel_is_refused(tmp_path):
+    (tmp_path / "one.txt").write_text("One is here. Two is here. Three is here.")
+    with pytest.raises(UserError):
+        read_corpus(str(tmp_path))

@@ -1,8 +1,10 @@
 """Results as trainings write them, and stand-ins for the commands that write them."""
 
+import importlib
 import itertools
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +15,7 @@ from experiments.translation.place import Place
 from experiments.translation.results import Result
 from experiments.translation.row import Row
 
+ROOT = Path(__file__).parents[3]
 TESTS = ("news", "web")
 
 
@@ -51,8 +54,8 @@ def results():
 
 
 @pytest.fixture
-def times():
-    """As benchmarks/training.py writes them: RMSNorm takes 0.75 of LayerNorm's time."""
+def times(monkeypatch):
+    """A log of benchmarks/training.py that made no updates: RMSNorm takes 0.75 of LayerNorm's time."""
     rounds = {
         "none": [0.5, 0.5, 0.5],
         "layernorm": [1.0, 2.0, 0.5],
@@ -60,16 +63,16 @@ def times():
         "rmsnorm": [0.75, 1.5, 0.25],
         "prmsnorm": [0.5] * 3,
     }
-    updates = {
-        kind: {
-            "rounds": found,
-            "seconds": sorted(found)[1],
-            "seconds_quartiles": [sorted(found)[1], sorted(found)[1] + 0.5],
-            "ratio": sorted(found)[1] / 0.5,
-        }
-        for kind, found in rounds.items()
-    }
-    return {"cores": 2, "threads": 1, "widths": [8, 12], "commit": "0123456789ab", "updates": {"float32": updates}}
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    training = importlib.import_module("training")
+    monkeypatch.setattr(training, "new_update", lambda *_: [None])
+    monkeypatch.setattr(
+        training, "updates_in_turn", lambda calls, *_: ({key: rounds[key[1]] for key in calls}, dict.fromkeys(calls, 9))
+    )
+    monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "1")
+    kinds = ["none", "layernorm", "rmsnorm", "prmsnorm", "layernorm"]
+    options = SimpleNamespace(kinds=kinds, dtypes=["float32"], rounds=3)
+    return {**training.measure(options, SimpleNamespace(batches=[None], options={})), "commit": "0123456789ab"}
 
 
 # As it was measured: the mean square of one norm's input is far above epsilon.

@@ -136,9 +136,10 @@ def test_sides_of_different_length_are_refused(folder, tmp_path, ran):
     assert not (place.work / "text" / "done").exists()
 
 
-def test_a_truncated_file_is_refused(folder, tmp_path):
+@pytest.mark.parametrize("damage", [lambda data: data[:-10], lambda data: data[:10] + b"\xff" * 9 + data[19:]])
+def test_a_damaged_file_is_refused(damage, folder, tmp_path):
     path = folder / "train.de.gz"
-    path.write_bytes(path.read_bytes()[:-10])
+    path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(UserError, match=rf"{path} cannot be copied to .*: "):
         prepare(read_corpus(str(folder)), Place("wmt", tmp_path))
 

@@ -112,11 +112,13 @@ def test_a_training_that_fails_before_its_last_update_is_none(corpus, place, com
     def fail(place, *arguments, **given):
         execute(place, *arguments, **given)
         if "train" in arguments:
+            (place.model(RUN) / "kept" / "20.npz").touch()
             raise UserError("the disk is full")
 
     monkeypatch.setattr(runs, "execute", fail)
     assert make_all([RUN], corpus, place) == {"rmsnorm-1": "the disk is full"}
     assert logged(RUN, corpus, place) is None
+    assert (place.model(RUN) / "kept" / "20.npz").exists()  # its mean shares are measured when it is whole
     corpus.options["patience"] = 1  # then its last validation was the last
     assert make_all([RUN], corpus, place) == {}
 

@@ -179,3 +179,5 @@ def test_only_some_seeds_are_trained_and_nothing_is_measured(tiny, ran, monkeypa
     declared.write_text(json.dumps({**json.loads(declared.read_text()), "seeds": 3}))
     reproduce("tiny", so_far=False, seeds=[3, 1])
     assert made(ran) == (["rmsnorm-1", "rmsnorm-3"], [])
+    with pytest.raises(UserError, match="no row is trained with the seed 4, 9"):
+        reproduce("tiny", so_far=False, seeds=[9, 3, 4])

@@ -41,7 +41,7 @@ def help_of(command):
     "words", ["--help", "--version", "train --help", "translate --modle model", "train -m a --no 3"]
 )
 def test_a_command_line_is_read_before_tensorflow_is_loaded(words):
-    """In an environment without TensorFlow, Keras and NumPy, and in less than a third of a second."""
+    """In an environment without TensorFlow, Keras and NumPy, and in less than a second."""
     hide = "import sys; sys.modules |= dict.fromkeys(['tensorflow', 'keras', 'numpy', 'rmsnorm_tf'])"
     program = f"{hide}; sys.argv[1:] = {words.split()}; from nmt.__main__ import main; main()"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -80,11 +80,11 @@ def test_command_line_and_files_give_the_same(tmp_path):
 
 
 def test_every_option_is_on_the_command_line_with_help_and_both_spellings():
-    text = " ".join(help_of(train).values())
+    train(parser := argparse.ArgumentParser())
+    known = {option for action in parser._actions for option in action.option_strings}
     for field in dataclasses.fields(Config):
-        assert f"--{field.name}" in text
-        assert field.metadata["help"]
-    assert "--layer_normalisation_type" in text
+        assert f"--{field.name}" in known and field.metadata["help"]
+        assert f"--{field.name.replace('normalization', 'normalisation')}" in known
 
 
 def test_options_not_given_are_absent():

@@ -54,7 +54,9 @@ def read(connection):
     """Returns a response whose body is an object of JSON."""
     found = b""
     while not found.endswith(b"}"):
-        found += connection.recv(65536)
+        part = connection.recv(65536)
+        assert part, found
+        found += part
     return found
 
 

@@ -10,6 +10,8 @@ import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
 
 pytest.importorskip("starlette")
 
+from nmt.serving.service.loaded_model import ServedFunction
+
 GOLDEN = Path(__file__).parents[2] / "data" / "golden" / "models"
 LINES = [(GOLDEN / f"test.{language}").read_text("utf-8").splitlines()[:12] for language in ("en", "de")]
 
@@ -24,6 +26,8 @@ def test_the_service_answers_what_the_signatures_of_the_export_compute(run, star
     service = start_service(tmp_path / "models")
     signatures = tf.saved_model.load(str(export)).signatures
     assert set(signatures) == {"serving_default", "n_best", "with_prefix", "score", "tokens", "attention"}
+    joined = {name for name, function in signatures.items() if ServedFunction(function).joinable}
+    assert joined == {*signatures} - {"attention"}  # its padding follows from all rows
     for name, function in signatures.items():
         inputs = dict(zip(("sources", "targets", "prefixes"), (*LINES, LINES[1]), strict=True))
         inputs = {each: inputs[each] for each in function.structured_input_signature[1]}

@@ -236,11 +236,13 @@ def test_prepared_texts_give_the_same_batches(write_lines, vocabulary, tmp_path)
         return take(training_data(ParallelText(*text), vocabulary, **options), 6)
 
     expected = batches(*[write_lines("all", lines)] * 2)
-    for _ in range(3):
+    for name in ("", "record.json", "flat", "ends", ""):
         found = batches(files, files)
         assert all((x[0] == y[0]).all() for x, y in zip(expected, found, strict=True))
-        for path in (tmp_path / "cache").glob("ids-*/*"):
-            path.write_bytes(path.read_bytes()[:-1] + b"x")
+        damaged = list((tmp_path / "cache").glob(f"ids-*/{name}*")) if name else []
+        assert bool(damaged) == bool(name)
+        for path in damaged:
+            path.write_bytes(path.read_bytes()[:-1])
 
 
 def test_a_text_that_is_edited_later_changes_no_batch(make_data, tmp_path):

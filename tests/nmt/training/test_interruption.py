@@ -261,6 +261,21 @@ def test_a_signal_during_a_compilation_ends_a_training_with_its_last_update(trai
     assert_equal(finish("model", *longer), expected)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_during_a_validation_ends_a_training_with_its_last_update(train, finish, tmp_path, number):
+    expected = finish("uninterrupted")
+    wait = "open('begun', 'w').close(); __import__('time').sleep(60)"
+    process = train("model", after(MOMENTS["a validation, after its translations"], wait))
+    wait_for(tmp_path / "begun", process)
+    begun = time.monotonic()
+    os.kill(process.pid, number)
+    process.join()
+    assert (process.exitcode, time.monotonic() - begun < 5) == (128 + number, True)
+    assert "Traceback" not in (tmp_path / "model" / "errors").read_text()
+    assert_equal(finish("model"), expected)
+
+
 def test_an_interruptible_function_returns_its_result_or_raises_its_error():
     assert interruptible(lambda: 3, lambda: None) == 3
     with pytest.raises(ZeroDivisionError):

@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 from rmsnorm_tf import Conversion, RMSNormGRU, fold_layer_norm, replace_layer_norm, replace_rms_norm
+from rmsnorm_tf.conversion.model import check
 from tests.folding import assert_same_outputs, dense, layers, norm, outputs_of, with_drawn_weights
 
 
@@ -44,6 +45,19 @@ def assert_refused(convert, model, why):
     assert model.compiled
     assert_same_outputs(outputs, model)
     model.predict(np.ones((3, *model.input_shape[1:])), verbose=0)
+
+
+def test_an_interrupted_conversion_is_undone(monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    model = with_drawn_weights(keras.Sequential([keras.Input((6,)), dense(), norm("norm"), dense("head")]))
+    outputs, before = outputs_of(model), state_of(model)
+    monkeypatch.setattr(check._Check, "why_different", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        fold_layer_norm(model)
+    assert state_of(model) == before
+    assert_same_outputs(outputs, model)
 
 
 def test_a_fold_that_changes_the_outputs_is_undone_with_all_others():

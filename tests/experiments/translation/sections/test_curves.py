@@ -21,7 +21,7 @@ def test_time_is_updates_times_measured_seconds(results, times):
 
 
 def test_an_added_kind_has_its_own_time_and_colour(results, times):
-    times["updates"]["float32"]["mine"] = {"seconds": 0.6}
+    times["updates"]["float32"]["mine"] = {"rounds": [0.5, 0.6, 9.0]}
     figure = Figure()
     section(results, [times]).plot(figure)
     by_updates, by_time = ({line.get_label(): line for line in axes.lines} for axes in figure.axes[:2])
