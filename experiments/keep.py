@@ -1,9 +1,8 @@
 """`python -m experiments.keep NAME ...` writes kept reports anew from their kept logs and remarks.
 
-A name is that of a task, of a corpus of the task `translation`, or of a plan, such as `planned`: the trainings of
-experiments/PLAN.md. The kept logs are in one file of experiments/results/NAME; the logs of this checkout,
-experiments/logs/NAME, are added first. `remarks.md` beside them explains the results of a task; a corpus declares its
-own. The page over all reports is written too.
+A name is that of a task, of a corpus of the task `translation`, or of a plan, such as `planned`. The kept logs are in
+one file of experiments/results/NAME; the logs of this checkout, experiments/logs/NAME, are added first. `remarks.md`
+beside them explains the results of a task; a corpus declares its own. The page over all reports is written too.
 """
 
 import argparse

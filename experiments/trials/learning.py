@@ -127,9 +127,6 @@ def faster(paper: str) -> list[Hypothesis]:
     ]
 
 
-_MARGINS = "The margin of equality is a quarter of LayerNorm's effect, set when these trainings were done."
-
-
 def claims_section(logs: Logs, comparisons: Sequence[Comparison]) -> Section | None:
     """Returns the section of the claims on learning, or `None` without any that is about rows that are done."""
     asked = [
@@ -138,7 +135,8 @@ def claims_section(logs: Logs, comparisons: Sequence[Comparison]) -> Section | N
         for setting in settings_of(logs)
         for question in comparison.questions(setting, logs_by_row(logs, setting))
     ]
-    return differences_section(judge(asked), f"{RULE} {_MARGINS}")
+    margin = "The margin of equality is a quarter of LayerNorm's effect, set when these trainings were done."
+    return differences_section(judge(asked), f"{RULE} {margin}")
 
 
 def best(key: str, metric: str) -> Callable[[Log], float]:
