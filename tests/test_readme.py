@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("scipy")
 
 from benchmarks import tables
+from experiments.reporting.intervals import signed, t_interval
 from experiments.reporting.speed import AGAIN, Timed
 
 ROOT = Path(__file__).parents[1]
@@ -62,6 +63,16 @@ def test_the_transformers_have_the_verdicts_of_the_plan():
     _, told, answer = row("A Transformer, [pre-norm]")
     assert told.startswith(ours.partition(" BLEU")[0]) and verdict.startswith("not shown")
     assert answer.startswith("not shown")
+
+
+def test_the_offset_has_the_differences_of_the_longer_trainings():
+    sections = json.loads((RESULTS / "planned" / "report.json").read_text("utf-8"))["sections"]
+    found = {each["contrast"].split(",")[0]: each for each in sections["measures"]["data"][-2:]}
+    bleu = t_interval(found["RMSNorm with an offset minus RMSNorm"]["bleu"])
+    loss = t_interval(found["RMSNorm with an offset minus LayerNorm"]["train_loss"])
+    answer = row("A Transformer, [pre-norm]")[2]
+    assert answer.endswith(f"That an offset raises BLEU is not shown: {signed(bleu, 2)}") and not bleu.excludes(0)
+    assert "it is LayerNorm's within 0.005." in answer and -0.005 < loss.low < 0 < loss.high < 0.005
 
 
 def test_the_levels_are_those_of_the_plan():
