@@ -53,11 +53,9 @@ def main() -> None:
     except Restart:
         sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, "-m", "experiments", *sys.argv[1:]])
-    except (UserError, OSError) as error:
-        print(f"experiments: {error}", file=sys.stderr)
-        sys.exit(2)
-    except ModuleNotFoundError as error:
-        print(f"experiments: {error}; `make reproduce` installs what is needed", file=sys.stderr)
+    except (UserError, OSError, ModuleNotFoundError) as error:
+        remedy = "; `make reproduce` installs what is needed" * isinstance(error, ModuleNotFoundError)
+        print(f"experiments: {error}{remedy}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("interrupted; the same command continues from here", file=sys.stderr)

@@ -40,7 +40,8 @@ def unpack(folder: Path, to: Path) -> None:
     to.mkdir(parents=True, exist_ok=True)
     for name, log in read_archive(folder).items():
         if not (path := to / f"{name}.json").exists():
-            path.write_text(json.dumps(log), "utf-8")
+            with atomic_write(path) as file:
+                json.dump(log, file)
 
 
 def main() -> None:
@@ -50,7 +51,10 @@ def main() -> None:
     parser.add_argument("name", metavar="NAME", choices=names, help=f"one of {', '.join(names)}")
     parser.add_argument("folder", metavar="FOLDER", type=Path)
     options = parser.parse_args()
-    unpack(results / options.name, options.folder)
+    try:
+        unpack(results / options.name, options.folder)
+    except OSError as error:
+        parser.exit(2, f"experiments.archive: {error}\n")
 
 
 if __name__ == "__main__":

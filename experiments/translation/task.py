@@ -41,8 +41,8 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int]
         seeds: The only seeds to train, after the grid of learning rates. If some are given, nothing is measured.
 
     Raises:
-        UserError: A run or a measurement failed, no row has a seed, or nothing is done yet. The report on what is done
-            is written first.
+        UserError: A seed of `seeds` is that of no row; or, after the report on what is done, a run or a measurement
+            failed, or nothing is done yet.
     """
     failed: dict[str, str] = {}
     corpora = [read_corpus(name) for name in (PLANS[data].corpora if data in PLANS else [data or _DATA])]

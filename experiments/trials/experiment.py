@@ -102,11 +102,11 @@ def _make(book: Book, experiment: Experiment, networks: Networks) -> None:
     failed |= book.make_all(seed_trials(best, experiment.seeds), make)
     if failed:
         raise UserError("; ".join(f"{name} failed: {why}" for name, why in failed.items()))
-    names = {row.name for row in experiment.rows}  # a new one is timed with all the others
+    wanted = {(at.name, row.name) for at in experiment.settings for row in experiment.rows}  # a new one: all again
     times = [
         each
         for each in book.read_times()
-        if all(names <= mode.keys() for setting in each["seconds"].values() for mode in setting.values())
+        if wanted <= {(at, row) for at, modes in each["seconds"].items() for mode in modes.values() for row in mode}
     ]
     if len(times) < PROCESSES:
         book.write_times([*times, time_updates(experiment, networks)])

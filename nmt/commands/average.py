@@ -33,8 +33,9 @@ def run(arguments: argparse.Namespace) -> None:
         variable.assign(total / len(checkpoints))
     with atomic_directory(arguments.to) as directory:
         for pattern in _FILES:
-            for path in first.glob(pattern):
-                (directory / path.name).write_bytes(read_inside(path, first, _LARGEST))
+            found = (list(each.glob(pattern)) for each in arguments.model)  # only some may have an origin
+            for path in next(filter(None, found), []):
+                (directory / path.name).write_bytes(read_inside(path, path.parent, _LARGEST))
         save_checkpoint(directory / BEST, variables, {}, system.made_with)
     log.info(f"{arguments.to}: the average of {', '.join(map(str, checkpoints))}")
 

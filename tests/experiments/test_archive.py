@@ -32,3 +32,10 @@ def test_a_mistake_has_status_2_and_makes_nothing(arguments, monkeypatch, tmp_pa
     with pytest.raises(SystemExit, match="2"):
         run(monkeypatch, *arguments)
     assert "error: " in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+def test_a_file_in_place_of_the_folder_is_one_line_and_status_2(monkeypatch, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit, match="2"):
+        run(monkeypatch, NAME, tmp_path / "file")
+    assert capsys.readouterr().err.startswith("experiments.archive: [Errno 17] File exists")

@@ -41,6 +41,5 @@ def _row(name: str, label: str, corpus: str = CORPUS, seeds: int = 4, first_seed
 ROWS = [
     *(_row(kind, label, kind=kind) for kind, label in (("layernorm", "LayerNorm"), ("rmsnorm", "RMSNorm"))),
     *(_row(kind, label, build=build) for kind, (label, build) in _BUILT.items()),
-    # with the updates of PLAN.md
     _row("rmsnorm-offset", "RMSNorm with an offset, pre-norm", "multi30k_pre", 5, 101, build=_with_offset),
 ]

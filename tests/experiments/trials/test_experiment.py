@@ -7,7 +7,7 @@ pytest.importorskip("scipy")
 from experiments.reporting.speed import AGAIN, PROCESSES
 from experiments.trials import experiment
 from experiments.trials.book import Book
-from experiments.trials.experiment import time_updates
+from experiments.trials.experiment import Experiment, time_updates
 from experiments.trials.memory import Restart
 from tests.experiments.trials.conftest import EXPERIMENT, Signs
 
@@ -23,14 +23,20 @@ def test_every_row_is_timed_with_and_without_xla_and_layernorm_twice():
     assert list(found["seconds"]["small"]) == ["XLA", "plain"]
 
 
-def test_a_row_that_no_process_has_timed_is_timed_with_all_others(book, monkeypatch, tmp_path):
-    def times(*kinds):
-        return {"seconds": {"small": {"XLA": {kind: [1.0] for kind in kinds}}}}
+@pytest.mark.parametrize("setting, kind", [("small", "layernorm"), ("another", "rmsnorm")])
+def test_a_row_or_a_setting_that_no_process_has_timed_is_timed_with_all_others(
+    setting, kind, book, monkeypatch, tmp_path
+):
+    def times(*kinds, setting="small"):
+        return {"seconds": {setting: {"XLA": {kind: [1.0] for kind in kinds}}}}
 
     monkeypatch.setattr(Book, "make_all", lambda *_: {})
     monkeypatch.setattr(experiment, "time_updates", lambda *_: times("layernorm", "rmsnorm", AGAIN))
-    book.write_times([times("layernorm", AGAIN)] * PROCESSES)
+    monkeypatch.setattr(Experiment, "report", lambda *_: None)
+    book.write_times([times("layernorm", kind, AGAIN, setting=setting)] * PROCESSES)
     for count in range(1, PROCESSES + 1):
         with pytest.raises(Restart):
             EXPERIMENT.reproduce("", so_far=False, root=tmp_path)
         assert book.read_times() == [times("layernorm", "rmsnorm", AGAIN)] * count
+    monkeypatch.setattr(experiment, "told", lambda _: "")
+    EXPERIMENT.reproduce("", so_far=False, root=tmp_path)  # once more, without a restart

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -172,7 +173,9 @@ def test_fine_tuning_goes_on_with_the_model(imported, tmp_path, system):
     assert not table[-1].any()
     difference = np.abs(table - system.model.encoder.embedding.table)[:-1]
     assert 0 < difference.max() < 0.03  # two updates of Adam
-    run("average", "--model", imported, tmp_path / "tuned", "--to", tmp_path / "both")
+    shutil.copytree(tmp_path / "tuned", tmp_path / "own")
+    (tmp_path / "own" / "origin.json").unlink()
+    run("average", "--model", tmp_path / "own", imported, "--to", tmp_path / "both")
     for name in ("tuned", "both"):
         assert json.loads((tmp_path / name / "origin.json").read_text())["licence"] == "not stated"
 
