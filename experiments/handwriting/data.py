@@ -36,7 +36,7 @@ def read_lines(data: str) -> Parts:
     lengths = arrays["lengths"].astype(np.int64)
     counts = [len(arrays[name]) for name in _ARRAYS[:3]]
     if {*counts} != {lengths.sum()} or len(lengths) != len(arrays["names"]):
-        raise UserError(f"{data}: lengths and names do not fit the {' and '.join(map(str, {*counts}))} points")
+        raise UserError(f"{data}: lengths and names do not fit the {' and '.join(map(str, sorted({*counts})))} points")
     points = np.stack([arrays[name].astype(np.float32) for name in _ARRAYS[:3]], -1)
     long = lengths > LONGEST
     starts = (np.cumsum(lengths) - lengths)[long] + 1  # the first offset of a line is always 0

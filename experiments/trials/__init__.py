@@ -1,1 +1,1 @@
-"""Trainings of Keras models by kind of normalization and seed; the logs are those of all tasks."""
+"""Trainings of Keras models by kind of normalization and seed; `book.py` keeps the logs of all tasks."""

@@ -9,14 +9,11 @@ import re
 import shutil
 import signal
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from tensorboard.compat.proto.event_pb2 import Event
-
-from nmt.training.interruption import Interrupted, deferred_signals, interruptible, restored_handlers
 
 # Library functions in the middle of an update, a validation or a save: name, and text that an argument must contain.
 MOMENTS = {
@@ -196,39 +193,17 @@ def test_sigterm_before_the_first_update_ends_with_status_143(train, tmp_path):
     assert not (tmp_path / "model" / "model" / "last.npz").exists()
 
 
-def test_a_signal_takes_effect_at_the_next_poll():
-    done = []
-    with pytest.raises(Interrupted) as caught, deferred_signals() as poll:
-        poll()
-        os.kill(os.getpid(), signal.SIGTERM)
-        done.append("whole")
-        poll()
-        done.append("more")
-    assert (done, caught.value.args) == (["whole"], (signal.SIGTERM,))
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
-def test_a_later_ctrl_c_takes_effect_at_once(first):
-    with pytest.raises(KeyboardInterrupt), deferred_signals():
-        os.kill(os.getpid(), first)
-        os.kill(os.getpid(), signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-
-
-@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
-def test_a_later_sigterm_waits_too(first):
-    def end(*_):
-        pytest.fail("it took effect at once")
-
-    with restored_handlers(signal.SIGTERM):
-        signal.signal(signal.SIGTERM, end)
-        with pytest.raises(Interrupted) as caught, deferred_signals() as poll:
-            for number in (first, signal.SIGTERM, signal.SIGTERM):
-                os.kill(os.getpid(), number)
-            poll()
-        assert signal.getsignal(signal.SIGTERM) is end
-    assert caught.value.args == (first,)
+def assert_ends_at_once(train, finish, tmp_path, number, waits, *more):
+    """Asserts that a training that waits for a minute ends with its last update, and goes on as if uninterrupted."""
+    expected = finish("uninterrupted", *more)
+    process = train("model", waits, *more)
+    wait_for(tmp_path / "begun", process)
+    begun = time.monotonic()
+    os.kill(process.pid, number)
+    process.join()
+    assert (process.exitcode, time.monotonic() - begun < 5) == (128 + number, True)
+    assert "Traceback" not in (tmp_path / "model" / "errors").read_text()
+    assert_equal(finish("model", *more), expected)
 
 
 COMPILES_FOR_LONG = """
@@ -249,79 +224,12 @@ def test_a_signal_during_a_compilation_ends_a_training_with_its_last_update(trai
     lines = (tmp_path / "train.en").read_text()
     for side in ("en", "de"):
         (tmp_path / f"train.{side}").write_text(lines + "a b c d a b c d\n" * 16)
-    longer = ("--maxlen", 9)
-    expected = finish("uninterrupted", *longer)
-    process = train("model", COMPILES_FOR_LONG, *longer)
-    wait_for(tmp_path / "begun", process)
-    begun = time.monotonic()
-    os.kill(process.pid, number)
-    process.join()
-    assert (process.exitcode, time.monotonic() - begun < 5) == (128 + number, True)
-    assert "Traceback" not in (tmp_path / "model" / "errors").read_text()
-    assert_equal(finish("model", *longer), expected)
+    assert_ends_at_once(train, finish, tmp_path, number, COMPILES_FOR_LONG, "--maxlen", 9)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_during_a_validation_ends_a_training_with_its_last_update(train, finish, tmp_path, number):
-    expected = finish("uninterrupted")
-    wait = "open('begun', 'w').close(); __import__('time').sleep(60)"
-    process = train("model", after(MOMENTS["a validation, after its translations"], wait))
-    wait_for(tmp_path / "begun", process)
-    begun = time.monotonic()
-    os.kill(process.pid, number)
-    process.join()
-    assert (process.exitcode, time.monotonic() - begun < 5) == (128 + number, True)
-    assert "Traceback" not in (tmp_path / "model" / "errors").read_text()
-    assert_equal(finish("model"), expected)
-
-
-def test_an_interruptible_function_returns_its_result_or_raises_its_error():
-    assert interruptible(lambda: 3, lambda: None) == 3
-    with pytest.raises(ZeroDivisionError):
-        interruptible(lambda: 1 / 0, lambda: None)
-
-
-def test_a_function_is_left_behind_when_the_process_may_stop():
-    def stop():
-        raise Interrupted(signal.SIGTERM)
-
-    begun = time.monotonic()
-    with pytest.raises(Interrupted):
-        interruptible(lambda: time.sleep(2), stop)
-    assert time.monotonic() - begun < 1
-
-
-def test_an_ignored_signal_stays_ignored():
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with deferred_signals() as poll:
-            os.kill(os.getpid(), signal.SIGINT)
-            poll()
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-LEAVES = """
-import atexit, sys, time
-from nmt.storage.cache import open_cache
-from nmt.training.interruption import exit_with, interruptible
-
-def stop():
-    raise KeyboardInterrupt
-
-print(open_cache().directory, flush=True)
-atexit.register(print, "an ordinary end")
-try:
-    interruptible(lambda: time.sleep(float(sys.argv[1])), stop)
-except KeyboardInterrupt:
-    time.sleep(0.5)
-exit_with(130)
-"""
-
-
-@pytest.mark.parametrize(("seconds", "said"), [(0.2, ["an ordinary end"]), (60, [])])
-def test_a_process_whose_thread_still_computes_ends_at_once_and_leaves_no_file(run_python, seconds, said):
-    done = run_python(LEAVES, seconds, NMT_TEXT_CACHE="off", PYTHONPATH=str(Path(__file__).parents[3]))
-    directory, *others = done.stdout.splitlines()
-    assert (done.returncode, others, os.path.exists(directory)) == (130, said, False)
+    wait = f"{MARK}; __import__('time').sleep(60)"
+    moment = MOMENTS["a validation, after its translations"]
+    assert_ends_at_once(train, finish, tmp_path, number, after(moment, wait))

@@ -1,0 +1,96 @@
+"""A signal waits until the process may stop, and a function is left behind then."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from nmt.training.interruption import Interrupted, deferred_signals, interruptible, restored_handlers
+
+
+def test_a_signal_takes_effect_at_the_next_poll():
+    done = []
+    with pytest.raises(Interrupted) as caught, deferred_signals() as poll:
+        poll()
+        os.kill(os.getpid(), signal.SIGTERM)
+        done.append("whole")
+        poll()
+        done.append("more")
+    assert (done, caught.value.args) == (["whole"], (signal.SIGTERM,))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
+def test_a_later_ctrl_c_takes_effect_at_once(first):
+    with pytest.raises(KeyboardInterrupt), deferred_signals():
+        os.kill(os.getpid(), first)
+        os.kill(os.getpid(), signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
+def test_a_later_sigterm_waits_too(first):
+    def end(*_):
+        pytest.fail("it took effect at once")
+
+    with restored_handlers(signal.SIGTERM):
+        signal.signal(signal.SIGTERM, end)
+        with pytest.raises(Interrupted) as caught, deferred_signals() as poll:
+            for number in (first, signal.SIGTERM, signal.SIGTERM):
+                os.kill(os.getpid(), number)
+            poll()
+        assert signal.getsignal(signal.SIGTERM) is end
+    assert caught.value.args == (first,)
+
+
+def test_an_interruptible_function_returns_its_result_or_raises_its_error():
+    assert interruptible(lambda: 3, lambda: None) == 3
+    with pytest.raises(ZeroDivisionError):
+        interruptible(lambda: 1 / 0, lambda: None)
+
+
+def test_a_function_is_left_behind_when_the_process_may_stop():
+    def stop():
+        raise Interrupted(signal.SIGTERM)
+
+    begun = time.monotonic()
+    with pytest.raises(Interrupted):
+        interruptible(lambda: time.sleep(2), stop)
+    assert time.monotonic() - begun < 1
+
+
+def test_an_ignored_signal_stays_ignored():
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with deferred_signals() as poll:
+            os.kill(os.getpid(), signal.SIGINT)
+            poll()
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+LEAVES = """
+import atexit, sys, time
+from nmt.storage.cache import open_cache
+from nmt.training.interruption import exit_with, interruptible
+
+def stop():
+    raise KeyboardInterrupt
+
+print(open_cache().directory, flush=True)
+atexit.register(print, "an ordinary end")
+try:
+    interruptible(lambda: time.sleep(float(sys.argv[1])), stop)
+except KeyboardInterrupt:
+    time.sleep(0.5)
+exit_with(130)
+"""
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0.2, ["an ordinary end"]), (60, [])])
+def test_a_process_whose_thread_still_computes_ends_at_once_and_leaves_no_file(run_python, seconds, said):
+    done = run_python(LEAVES, seconds, NMT_TEXT_CACHE="off", PYTHONPATH=str(Path(__file__).parents[3]))
+    directory, *others = done.stdout.splitlines()
+    assert (done.returncode, others, os.path.exists(directory)) == (130, said, False)
