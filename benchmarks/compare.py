@@ -1,14 +1,16 @@
-"""Times two commits in turn and fails where the second is slower. `make compare BASE=COMMIT` runs it.
+"""Times two commits in turn and fails where the second is slower. `make compare BASE=COMMIT` runs
+it.
 
     make compare BASE=main                                  # the working tree against main
     make compare BASE=v1 HEAD=main FULL=1                   # more rounds, first updates with empty caches
     make compare BASE=main ONLY="updates layer" RT=1        # some groups; real-time priority, which needs root
     make compare BASE=main ACCEPT="eager: one rule"         # a loss that is wanted, and why
 
-Each figure is head over base, with the noise: the base against itself, in the same turns. Head is slower where the
-ratio is above 1.05 and further from 1 than twice the noise, and is again when measured once more; the exit status is 1
-then. Figures of fewer than three rounds, and those that the base has not measured twice, have a noise of at least 5%. A
-figure that a commit lacks is `-`. ACCEPT names figures by words that are all in their names; `;` separates entries.
+Each figure is head over base, with the noise: the base against itself, in the same turns. Head is
+slower where the ratio is above 1.05 and further from 1 than twice the noise, and is again when
+measured once more; the exit status is 1 then. Figures of fewer than three rounds, and those that
+the base has not measured twice, have a noise of at least 5%. A figure that a commit lacks is `-`.
+ACCEPT names figures by words that are all in their names; `;` separates entries.
 """
 
 import argparse
@@ -26,9 +28,12 @@ from benchmarks import compare_work as work
 from benchmarks.compare_sides import PLACE, Side
 from benchmarks.runner import ROOT, noise, ratio
 
-SLOWER, ONCE = 0.05, 0.05  # the least loss that counts, and the least noise of a figure of few rounds
+SLOWER = 0.05  # the least loss that counts, and the least noise of a figure of few rounds
+ONCE = 0.05
 NOISY = 0.1
-BASE, HEAD, AGAIN = "base", "head", "base again"
+BASE = "base"
+HEAD = "head"
+AGAIN = "base again"
 Group = Callable[[Sequence[Side], int, Sequence[str]], work.Figures]
 
 
@@ -51,7 +56,9 @@ def row(name: str, rounds: Mapping[str, Sequence[float]]) -> Row:
     middle = {side: median(values) for side, values in rounds.items()}
     if not {BASE, HEAD} <= middle.keys():
         return Row(name, middle.get(BASE), middle.get(HEAD))
-    base, head, again = rounds[BASE], rounds[HEAD], rounds.get(AGAIN, rounds[BASE])
+    base = rounds[BASE]
+    head = rounds[HEAD]
+    again = rounds.get(AGAIN, rounds[BASE])
     least = ONCE if len(base) < 3 or AGAIN not in rounds else 0.0
     return Row(name, middle[BASE], middle[HEAD], ratio(head, base), max(noise(again, base), least))
 
@@ -62,7 +69,11 @@ def groups() -> dict[str, Group]:
         f"updates {model} {dtype}": partial(work.updates, model=model, dtype=dtype)
         for model, dtype in itertools.product(work.MODELS, work.DTYPES)
     }
-    return found | {"translate": work.translation, "SavedModel": work.saved_model, "layer fit import": work.layer}
+    return found | {
+        "translate": work.translation,
+        "SavedModel": work.saved_model,
+        "layer fit import": work.layer,
+    }
 
 
 def checkout(commit: str) -> Path:
@@ -70,7 +81,10 @@ def checkout(commit: str) -> Path:
     git = partial(subprocess.run, capture_output=True, text=True, cwd=ROOT)
     digest = git(["git", "rev-parse", "--verify", f"{commit}^{{commit}}"]).stdout.strip()
     if not digest or git(["git", "cat-file", "-e", f"{digest}:nmt/__main__.py"]).returncode:
-        print(f"compare.py: {commit} is no commit of this repository, or has no nmt/__main__.py", file=sys.stderr)
+        print(
+            f"compare.py: {commit} is no commit of this repository, or has no nmt/__main__.py",
+            file=sys.stderr,
+        )
         sys.exit(2)
     folder = PLACE / digest[:12]
     if not folder.exists():
@@ -86,10 +100,14 @@ def sides_of(base: str, head: str | None) -> list[Side]:
     PLACE.mkdir(parents=True, exist_ok=True)
     folders = {BASE: checkout(base), HEAD: checkout(head) if head else ROOT}
     for folder in folders.values():
-        subprocess.run([sys.executable, "-m", "compileall", "-q", "nmt", "rmsnorm_tf"], cwd=folder, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "compileall", "-q", "nmt", "rmsnorm_tf"], cwd=folder, check=True
+        )
     found = []
     for name, folder in [*folders.items(), (AGAIN, folders[BASE])]:
-        (cache := PLACE / "cache" / ("tree" if folder == ROOT else folder.name)).mkdir(parents=True, exist_ok=True)
+        (cache := PLACE / "cache" / ("tree" if folder == ROOT else folder.name)).mkdir(
+            parents=True, exist_ok=True
+        )
         found.append(Side(name, folder, cache))
     return found
 
@@ -127,13 +145,18 @@ def number(value: float | None) -> str:
     return f"{value:.3g}" if value >= 0.1 else f"{1e3 * value:.3g}m"
 
 
-def compare(sides: Sequence[Side], chosen: Mapping[str, Group], rounds: int, accept: Sequence[str]) -> bool:
+def compare(
+    sides: Sequence[Side], chosen: Mapping[str, Group], rounds: int, accept: Sequence[str]
+) -> bool:
     """Measures, prints the table, and returns whether head is slower somewhere."""
-    found, group_of = {}, {}
+    found = {}
+    group_of = {}
     for name, group in chosen.items():
         for figure, values in timed(name, group, sides, rounds, []).items():
-            found[figure], group_of[figure] = row(figure, values), name
-    verdicts, doubted = {}, {}
+            found[figure] = row(figure, values)
+            group_of[figure] = name
+    verdicts = {}
+    doubted = {}
     for each in found.values():
         if each.is_slower and (reason := accepted(each.name, accept)):
             verdicts[each.name] = f"accepted: {reason}"
@@ -145,7 +168,8 @@ def compare(sides: Sequence[Side], chosen: Mapping[str, Group], rounds: int, acc
             second = row(figure, again.get(figure, {}))
             verdict = "SLOWER" if second.is_slower else "not slower"
             if second.ratio is None:
-                verdict, second = "SLOWER, and then not measured", found[figure]
+                verdict = "SLOWER, and then not measured"
+                second = found[figure]
             verdicts[figure] = f"{verdict}; before: {found[figure].ratio:.3f}"
             found[figure] = second
     print("\n".join(lines(list(found.values()), verdicts)))
@@ -157,22 +181,36 @@ def compare(sides: Sequence[Side], chosen: Mapping[str, Group], rounds: int, acc
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("base", metavar="BASE", help="a commit")
     parser.add_argument("--head", metavar="COMMIT", help="default: the working tree")
-    parser.add_argument("--only", default="", metavar="WORDS", help="groups whose names have one of these words")
-    parser.add_argument("--accept", default="", metavar="'WORDS: REASON; ...'", help="losses that are wanted")
-    parser.add_argument("--full", action="store_true", help="more rounds, and first updates with empty caches")
+    parser.add_argument(
+        "--only", default="", metavar="WORDS", help="groups whose names have one of these words"
+    )
+    parser.add_argument(
+        "--accept", default="", metavar="'WORDS: REASON; ...'", help="losses that are wanted"
+    )
+    parser.add_argument(
+        "--full", action="store_true", help="more rounds, and first updates with empty caches"
+    )
     options = parser.parse_args()
     accept = [entry for entry in options.accept.split(";") if entry.strip()]
     if without := [entry for entry in accept if not all(map(str.strip, entry.partition(":")[::2]))]:
         parser.error(f"{without[0].strip()!r} is accepted without a reason; give 'WORDS: REASON'")
     words = set(options.only.split())
-    chosen = {name: group for name, group in groups().items() if not words or words & set(name.split())}
+    chosen = {
+        name: group for name, group in groups().items() if not words or words & set(name.split())
+    }
     if not chosen:
-        parser.error(f"no group has one of the words {options.only}; the groups are {', '.join(groups())}")
+        parser.error(
+            f"no group has one of the words {options.only}; the groups are {', '.join(groups())}"
+        )
     begun = time.monotonic()
-    slower = compare(sides_of(options.base, options.head), chosen, work.FULL if options.full else 3, accept)
+    slower = compare(
+        sides_of(options.base, options.head), chosen, work.FULL if options.full else 3, accept
+    )
     print(f"\nSeconds (m: thousandths) or MiB. Measured in {time.monotonic() - begun:.0f} s.")
     sys.exit(1 if slower else 0)
 

@@ -18,7 +18,9 @@ from benchmarks.runner import ROOT, Worker
 
 PLACE = ROOT / "build" / "compare"
 LIMIT = 1800  # seconds that anything may take, on a busy machine too
-COUNT = re.compile(rb"\b(\d+)/\d+ \[|\bupdate (\d+)\b")  # updates so far, of a progress bar or of a message
+COUNT = re.compile(
+    rb"\b(\d+)/\d+ \[|\bupdate (\d+)\b"
+)  # updates so far, of a progress bar or of a message
 
 
 class Failed(Exception):
@@ -31,7 +33,10 @@ class Failed(Exception):
 
 @dataclass(frozen=True)
 class Side:
-    """A checkout that takes part under a name. Its cache has only programs that it has compiled itself."""
+    """A checkout that takes part under a name.
+
+    Its cache has only programs that it has compiled itself.
+    """
 
     name: str
     checkout: Path
@@ -39,19 +44,33 @@ class Side:
 
     def environment(self, **more: str) -> dict[str, str]:
         """Returns the variables of its processes, which import the packages of the checkout."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("NMT_", "TF_", "XLA_"))}
-        given = {"PYTHONPATH": str(self.checkout), "XDG_CACHE_HOME": str(self.cache), "TF_CPP_MIN_LOG_LEVEL": "3"}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("NMT_", "TF_", "XLA_"))
+        }
+        given = {
+            "PYTHONPATH": str(self.checkout),
+            "XDG_CACHE_HOME": str(self.cache),
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+        }
         return kept | given | more
 
     def python(self, *arguments: object, **environment: str) -> dict[str, Any]:
         """Returns how to start Python in the checkout, with its messages in a pipe."""
-        place = {"cwd": self.checkout, "env": self.environment(**environment), "stderr": subprocess.PIPE}
+        place = {
+            "cwd": self.checkout,
+            "env": self.environment(**environment),
+            "stderr": subprocess.PIPE,
+        }
         return {"args": [sys.executable, *map(str, arguments)], **place}
 
     def run(self, *arguments: object) -> bool:
         """Runs Python to its end."""
         try:
-            ended = subprocess.run(**self.python(*arguments), stdout=subprocess.DEVNULL, timeout=LIMIT)
+            ended = subprocess.run(
+                **self.python(*arguments), stdout=subprocess.DEVNULL, timeout=LIMIT
+            )
         except subprocess.TimeoutExpired:
             raise Failed(f"not done after {LIMIT} s".encode()) from None
         if ended.returncode:
@@ -63,7 +82,8 @@ class Process:
     """A command of a checkout that its first use starts."""
 
     def __init__(self, side: Side, *arguments: object, **environment: str):
-        self._start, self._process = side.python(*arguments, **environment), None
+        self._start = side.python(*arguments, **environment)
+        self._process = None
 
     def start(self, **pipes: Any) -> subprocess.Popen:
         """Returns the process, which it starts if it does not run."""
@@ -85,12 +105,16 @@ class Training(Process):
     def __init__(self, side: Side, options: Path):
         self._folder = tempfile.TemporaryDirectory(dir=PLACE)
         arguments = ("-m", "nmt", "train", "-m", self._folder.name, "--config", options)
-        super().__init__(side, *arguments, TQDM_MININTERVAL="0")  # a progress bar then shows each update
-        self._printed, self._updates = b"", 0
+        super().__init__(
+            side, *arguments, TQDM_MININTERVAL="0"
+        )  # a progress bar then shows each update
+        self._printed = b""
+        self._updates = 0
 
     def seconds(self, updates: int) -> float:
         """Lets it make this many further updates, pauses it, and returns the seconds."""
-        begun, goal = time.perf_counter(), self._updates + updates
+        begun = time.perf_counter()
+        goal = self._updates + updates
         self.start(stdout=subprocess.DEVNULL).send_signal(signal.SIGCONT)
         while self._updates < goal:
             self._read(begun + LIMIT - time.perf_counter())
@@ -103,7 +127,9 @@ class Training(Process):
         self._printed = (self._printed + read)[-(2**12) :]
         if not read:
             raise Failed(self._printed)
-        self._updates = max([self._updates, *(int(bar or message) for bar, message in COUNT.findall(self._printed))])
+        self._updates = max(
+            [self._updates, *(int(bar or message) for bar, message in COUNT.findall(self._printed))]
+        )
 
     def peak(self) -> float:
         """Returns its peak memory in MiB."""
@@ -119,7 +145,9 @@ class Translation(Process):
     """A `translate` that translates lines when it gets them."""
 
     def __init__(self, side: Side, model: Path):
-        super().__init__(side, "-m", "nmt", "translate", "-m", model, PYTHONUNBUFFERED="1", TQDM_DISABLE="1")
+        super().__init__(
+            side, "-m", "nmt", "translate", "-m", model, PYTHONUNBUFFERED="1", TQDM_DISABLE="1"
+        )
 
     def seconds(self, lines: Sequence[str]) -> float:
         """Lets it translate lines, and returns the seconds."""
@@ -137,7 +165,11 @@ class TaskWorker(Worker):
 
     def __init__(self, side: Side, **environment: str):
         script = Path(__file__).with_name("compare_worker.py")
-        options = {"env": side.environment(**environment), "cwd": side.checkout, "stderr": subprocess.DEVNULL}
+        options = {
+            "env": side.environment(**environment),
+            "cwd": side.checkout,
+            "stderr": subprocess.DEVNULL,
+        }
         super().__init__([sys.executable, script, side.checkout], **options)
 
     def seconds(self, kind: str, arguments: Mapping[str, Any]) -> float:

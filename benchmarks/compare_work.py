@@ -22,9 +22,11 @@ Figures = dict[str, dict[str, list[float]]]  # values of the rounds, by figure a
 DTYPES = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
 SIDES = ("source", "target")
 LAYERS = (((80, 1024), "float32"), ((4096, 1024), "float32"), ((4096, 1024), "bfloat16"))
-MODES, PASSES = ("eager", "tf.function", "xla"), ("forward", "forward+backward")  # as layer.py has them
+MODES = ("eager", "tf.function", "xla")  # as layer.py has them
+PASSES = ("forward", "forward+backward")
 FULL = 8  # rounds of a full comparison
-MANY, TRAINED = 400, 250  # sentences of `translate`, which a pipe can hold, and updates of its model
+MANY = 400  # sentences of `translate`, which a pipe can hold, and updates of its model
+TRAINED = 250
 MODELS = {
     "RNN": {"embedding_size": 256, "state_size": 512, "batch_size": 80},
     "Transformer": {**transformer_options(256, 2), "batch_size": 40},
@@ -35,15 +37,26 @@ def write_text(folder: Path, words: int, lengths: tuple[int, int], pairs: int) -
     """Writes made-up sentence pairs that correspond word for word, and returns the options that name them."""
     generator = random.Random(0)
     folder.mkdir(parents=True, exist_ok=True)
-    texts = [[generator.randrange(words - 2) for _ in range(generator.randint(*lengths))] for _ in range(pairs)]
-    options: dict[str, Any] = {"maxlen": lengths[1] + 1, "valid_freq": 1_000_000, "beam_size": 1, "batch_size": 80}
+    texts = [
+        [generator.randrange(words - 2) for _ in range(generator.randint(*lengths))]
+        for _ in range(pairs)
+    ]
+    options: dict[str, Any] = {
+        "maxlen": lengths[1] + 1,
+        "valid_freq": 1_000_000,
+        "beam_size": 1,
+        "batch_size": 80,
+    }
     for side in SIDES:
         ids = {"eos": 0, "UNK": 1, **{f"{side}{number}": number + 2 for number in range(words - 2)}}
         (folder / f"{side}.json").write_text(json.dumps(ids))
         lines = [" ".join(f"{side}{number}" for number in text) + "\n" for text in texts]
         (folder / f"train.{side}").write_text("".join(lines))
         (folder / f"valid.{side}").write_text(lines[0])
-        options |= {f"{side}_dataset": f"{folder}/train.{side}", f"valid_{side}_dataset": f"{folder}/valid.{side}"}
+        options |= {
+            f"{side}_dataset": f"{folder}/train.{side}",
+            f"valid_{side}_dataset": f"{folder}/valid.{side}",
+        }
     return options | {"dictionaries": [f"{folder}/{side}.json" for side in SIDES]}
 
 
@@ -74,12 +87,16 @@ def in_turn(calls: Mapping[Side, Callable[[], float]], rounds: int) -> dict[str,
     return found
 
 
-def updates(sides: Sequence[Side], rounds: int, names: Sequence[str], model: str, dtype: str) -> Figures:
-    """Measures updates, the first one from the start of the command on, and the peak memory of these trainings.
+def updates(
+    sides: Sequence[Side], rounds: int, names: Sequence[str], model: str, dtype: str
+) -> Figures:
+    """Measures updates, the first one from the start of the command on, and the peak memory of
+    these trainings.
 
     In full, it measures the first update without caches too.
     """
-    name, text = f"{model} {dtype}", write_text(PLACE / "updates", 8000, (30, 30), 2000)
+    name = f"{model} {dtype}"
+    text = write_text(PLACE / "updates", 8000, (30, 30), 2000)
     options = write_options(name, {**text, **MODELS[model], "dtype": DTYPES[dtype]})
     found = {}
     if rounds == FULL:
@@ -87,20 +104,30 @@ def updates(sides: Sequence[Side], rounds: int, names: Sequence[str], model: str
         found[f"{name}: first update, empty caches"] = in_turn(calls, 2)
     with contextlib.ExitStack() as stack:
         trainings = {side: stack.enter_context(Training(side, options)) for side in sides}
-        calls, warm = {side: partial(training.seconds, 1) for side, training in trainings.items()}, sides
+        calls = {side: partial(training.seconds, 1) for side, training in trainings.items()}
+        warm = sides
         if not names:  # fills the caches; the first update of the last side, the base again, is of no other use then
             *warm, again = sides
-            fills = {side: partial(_first_update, side, options) for side in warm} | {again: calls[again]}
+            fills = {side: partial(_first_update, side, options) for side in warm} | {
+                again: calls[again]
+            }
             each_checkout(lambda side: attempt(side, fills[side]), sides)
         first = in_turn({side: calls[side] for side in warm}, 1)
         in_turn(calls, 1)  # warm-up
         seconds = in_turn(calls, 2 * rounds - 1)
         peaks = {side.name: [trainings[side].peak()] for side in warm if side.name in seconds}
-    return found | {f"{name}: update": seconds, f"{name}: first update": first, f"{name}: peak memory": peaks}
+    return found | {
+        f"{name}: update": seconds,
+        f"{name}: first update": first,
+        f"{name}: peak memory": peaks,
+    }
 
 
 def _first_update(side: Side, options: Path, without_cache: bool = False) -> float:
-    with _folder() as empty, Training(replace(side, cache=Path(empty)) if without_cache else side, options) as training:
+    with (
+        _folder() as empty,
+        Training(replace(side, cache=Path(empty)) if without_cache else side, options) as training,
+    ):
         return training.seconds(1)
 
 
@@ -116,9 +143,14 @@ def translation(sides: Sequence[Side], rounds: int, _: Sequence[str]) -> Figures
     with contextlib.ExitStack() as stack:
         calls = {side: stack.enter_context(Translation(side, model)).seconds for side in sides}
         first = in_turn({side: partial(call, lines[:1]) for side, call in calls.items()}, 1)
-        calls = {side: partial(call, lines[:MANY]) for side, call in calls.items() if side.name in first}
+        calls = {
+            side: partial(call, lines[:MANY]) for side, call in calls.items() if side.name in first
+        }
         in_turn(calls, 2)  # warm-up
-        return {"translate: start": first, f"translate: {MANY} sentences": in_turn(calls, 2 * rounds)}
+        return {
+            "translate: start": first,
+            f"translate: {MANY} sentences": in_turn(calls, 2 * rounds),
+        }
 
 
 def saved_model(sides: Sequence[Side], rounds: int, names: Sequence[str]) -> Figures:
@@ -142,7 +174,8 @@ def _trained(side: Side) -> tuple[Path, list[str]]:
     """Returns the folder of a Transformer that a checkout has trained, now or in an earlier run, and its sentences."""
     text = write_text(PLACE / "translation", 300, (12, 15), 8000)
     path = write_options(
-        "translate", {**text, **transformer_options(128, 2), "learning_rate": 0.003, "finish_after": TRAINED}
+        "translate",
+        {**text, **transformer_options(128, 2), "learning_rate": 0.003, "finish_after": TRAINED},
     )
     folder = side.cache / f"translate {hashlib.sha256(path.read_bytes()).hexdigest()[:8]}"
     train = partial(side.run, "-m", "nmt", "train", "-m", folder, "--config", path)
@@ -157,7 +190,9 @@ def layer(sides: Sequence[Side], rounds: int, names: Sequence[str]) -> Figures:
     for (shape, dtype), mode, passes in itertools.product(LAYERS, MODES, PASSES):
         given = {"shape": shape, "dtype": dtype, "mode": mode, "passes": passes}
         tasks[f"layer {shape} {dtype}: {mode}, {passes}"] = ("layer", given)
-    tasks |= {f"fit, {units} units": ("fit", {"units": units, "mode": "default"}) for units in (64, 256)}
+    tasks |= {
+        f"fit, {units} units": ("fit", {"units": units, "mode": "default"}) for units in (64, 256)
+    }
     return in_workers(sides, tasks, 2 * rounds + 1, names)
 
 

@@ -1,9 +1,10 @@
-"""Runs what benchmarks/compare.py times within a process: import, the layer, steps of `fit`, and an exported model.
+"""Runs what benchmarks/compare.py times within a process: import, the layer, steps of `fit`, and an
+exported model.
 
     python benchmarks/compare_worker.py CHECKOUT
 
-Uses what CHECKOUT's `rmsnorm_tf` publishes. Reads a task a line from standard input, in JSON, and answers with the
-seconds of a turn. The first turn of a task prepares it.
+Uses what CHECKOUT's `rmsnorm_tf` publishes. Reads a task a line from standard input, in JSON, and
+answers with the seconds of a turn. The first turn of a task prepares it.
 """
 
 import functools
@@ -38,7 +39,9 @@ def saved_model_call(exports, lines):
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
 
-    serve = tf.saved_model.load(os.path.join(exports, os.path.basename(sys.argv[1]))).signatures["serving_default"]
+    serve = tf.saved_model.load(os.path.join(exports, os.path.basename(sys.argv[1]))).signatures[
+        "serving_default"
+    ]
     sources = tf.constant(lines)
     return lambda: serve(sources=sources)["translations"].numpy()
 

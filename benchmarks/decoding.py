@@ -1,14 +1,16 @@
-"""Measures translation with beam size 5: sentences per second and the latency of one sentence, of all engines in turn.
+"""Measures translation with beam size 5: sentences per second and the latency of one sentence, of
+all engines in turn.
 
-    python benchmarks/decoding.py --model DIR --input TEXT
-    python benchmarks/decoding.py --model DIR --input TEXT --reference REFERENCE --saved_model EXPORT \\
+    python benchmarks/decoding.py --model DIR --input TEXT python benchmarks/decoding.py --model DIR
+    --input TEXT --reference REFERENCE --saved_model EXPORT \\
         --ctranslate2 MODEL.ct2
 
-DIR is the directory of a model of any type, EXPORT and MODEL.ct2 what `python -m nmt export` made of it.
+DIR is the directory of a model of any type, EXPORT and MODEL.ct2 what `python -m nmt export` made
+of it.
 
-Each engine is a process that has loaded its model and translated the text once; then they translate it in turn. Of
-CTranslate2 there is one for each dtype and patience, with the best of several batch sizes. With a patience of 2 its
-search ends where ours does.
+Each engine is a process that has loaded its model and translated the text once; then they translate
+it in turn. Of CTranslate2 there is one for each dtype and patience, with the best of several batch
+sizes. With a patience of 2 its search ends where ours does.
 
 docs/translation-speed.md says how the models of its tables were trained.
 """
@@ -29,9 +31,11 @@ from runner import Worker, answer, parser_of, seconds_of, turn
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-DTYPES, SIZES = ("float32", "int8"), (16, 32, 64)  # of CTranslate2, and the batch sizes that are tried
+DTYPES = ("float32", "int8")  # of CTranslate2, and the batch sizes that are tried
+SIZES = (16, 32, 64)
 PATIENCES = (1, 2)
-BEAM, LONGEST = 5, 200
+BEAM = 5
+LONGEST = 200
 SINGLE = 100  # lines that are translated one at a time
 
 
@@ -62,7 +66,9 @@ def savedmodel(model):
 
     def translate(lines):
         def batch(numbers):
-            found = loaded.signatures["serving_default"](sources=tf.constant([lines[number] for number in numbers]))
+            found = loaded.signatures["serving_default"](
+                sources=tf.constant([lines[number] for number in numbers])
+            )
             return [text.decode() for text in found["translations"].numpy()]
 
         return map_batches(batch, np.array([len(line.split()) for line in lines]), 128)
@@ -78,14 +84,24 @@ def ctranslate2(model, settings):
     path, directory = model.split(",")
     kind, patience = settings.split(",")
     source, target = (
-        sentencepiece.SentencePieceProcessor(model_file=f"{directory}/{side}.model") for side in ("source", "target")
+        sentencepiece.SentencePieceProcessor(model_file=f"{directory}/{side}.model")
+        for side in ("source", "target")
     )
-    translator = ctranslate2.Translator(path, compute_type=kind, inter_threads=os.cpu_count(), intra_threads=1)
-    options = {"beam_size": BEAM, "patience": float(patience), "length_penalty": 1, "max_decoding_length": LONGEST}
+    translator = ctranslate2.Translator(
+        path, compute_type=kind, inter_threads=os.cpu_count(), intra_threads=1
+    )
+    options = {
+        "beam_size": BEAM,
+        "patience": float(patience),
+        "length_penalty": 1,
+        "max_decoding_length": LONGEST,
+    }
 
     def translate(lines, batch=None):
         tokens = source.encode([line.decode() for line in lines], out_type=str)
-        found = translator.translate_batch(tokens, max_batch_size=batch or best(tuple(lines)), **options)
+        found = translator.translate_batch(
+            tokens, max_batch_size=batch or best(tuple(lines)), **options
+        )
         return [target.decode(each.hypotheses[0]) for each in found]
 
     @cache
@@ -93,7 +109,10 @@ def ctranslate2(model, settings):
         """Returns the batch size that is the fastest for these lines."""
         if len(lines) <= SIZES[0]:
             return SIZES[0]
-        taken = {size: min(turn(lambda size=size: translate(lines, size), 1) for _ in range(2)) for size in SIZES}
+        taken = {
+            size: min(turn(lambda size=size: translate(lines, size), 1) for _ in range(2))
+            for size in SIZES
+        }
         return min(taken, key=taken.get)
 
     return translate
@@ -101,7 +120,9 @@ def ctranslate2(model, settings):
 
 def serve(kind, model, text, output, *settings):
     """Writes the translations of a text to a file, then answers with the seconds of all lines or of a single one."""
-    translate = {"ours": ours, "savedmodel": savedmodel, "ctranslate2": ctranslate2}[kind](model, *settings)
+    translate = {"ours": ours, "savedmodel": savedmodel, "ctranslate2": ctranslate2}[kind](
+        model, *settings
+    )
     lines = Path(text).read_bytes().split(b"\n")[:-1]
     Path(output).write_text("".join(f"{line}\n" for line in translate(lines)), encoding="utf-8")
 
@@ -114,11 +135,21 @@ def serve(kind, model, text, output, *settings):
 
 def start_engines(options, folder):
     """Returns processes by name; each has translated the text once, to a file of its name in the folder."""
-    text, model = Path(options.input).resolve(), Path(options.model).resolve()
+    text = Path(options.input).resolve()
+    model = Path(options.model).resolve()
     engines = {}
 
     def start(name, kind, path, *settings):
-        command = [sys.executable, __file__, "--engine", kind, path, text, Path(folder, name), *settings]
+        command = [
+            sys.executable,
+            __file__,
+            "--engine",
+            kind,
+            path,
+            text,
+            Path(folder, name),
+            *settings,
+        ]
         engines[name] = Worker(command, stderr=subprocess.DEVNULL)
         engines[name].ask("all")
 
@@ -126,7 +157,8 @@ def start_engines(options, folder):
     if options.saved_model:
         start("SavedModel", "savedmodel", Path(options.saved_model).resolve())
     for dtype, patience in itertools.product(DTYPES, PATIENCES) if options.ctranslate2 else ():
-        path, settings = f"{Path(options.ctranslate2).resolve()},{model}", f"{dtype},{patience}"
+        path = f"{Path(options.ctranslate2).resolve()},{model}"
+        settings = f"{dtype},{patience}"
         name = f"CTranslate2, {dtype}, patience {patience}"
         start(name, "ctranslate2", path, settings)
     return engines
@@ -135,7 +167,9 @@ def start_engines(options, folder):
 def compared(options, outputs):
     """Returns how many translations of each engine are equal to ours, and BLEU if there is a reference."""
     lines = {name: path.read_text(encoding="utf-8").splitlines() for name, path in outputs.items()}
-    found = {name: {"equal": sum(map(str.__eq__, each, lines["ours"]))} for name, each in lines.items()}
+    found = {
+        name: {"equal": sum(map(str.__eq__, each, lines["ours"]))} for name, each in lines.items()
+    }
     if options.reference:
         import sacrebleu
 
@@ -161,16 +195,27 @@ def main():
             engines = start_engines(options, folder)
         except RuntimeError as error:
             sys.exit(f"decoding.py: {error}")
-        seconds = seconds_of({name: partial(engine.ask, "all") for name, engine in engines.items()}, options.rounds)
+        seconds = seconds_of(
+            {name: partial(engine.ask, "all") for name, engine in engines.items()}, options.rounds
+        )
         figures = {
-            "speeds": {name: [sentences / each for each in taken] for name, taken in seconds.items()},
-            "latency": {name: [engine.ask("one") for _ in range(2)] for name, engine in engines.items()},
+            "speeds": {
+                name: [sentences / each for each in taken] for name, taken in seconds.items()
+            },
+            "latency": {
+                name: [engine.ask("one") for _ in range(2)] for name, engine in engines.items()
+            },
             "translations": compared(options, {name: Path(folder, name) for name in engines}),
         }
         for engine in engines.values():
             engine.__exit__()
-    config = {"model_type": "rnn", **json.loads(Path(options.model, "config.json").read_text())}  # older ones lack it
-    described = {name: config[name] for name in ("model_type", "state_size", "layer_normalization_type")}
+    config = {
+        "model_type": "rnn",
+        **json.loads(Path(options.model, "config.json").read_text()),
+    }  # older ones lack it
+    described = {
+        name: config[name] for name in ("model_type", "state_size", "layer_normalization_type")
+    }
     tables.publish(options, "decoding", figures, sentences=sentences, **described)
 
 

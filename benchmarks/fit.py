@@ -1,15 +1,18 @@
-"""Times a step of `model.fit` of residual layers with our layer, Keras's, LayerNorm and no norm, and prints a table.
+"""Times a step of `model.fit` of residual layers with our layer, Keras's, LayerNorm and no norm,
+and prints a table.
 
     python benchmarks/fit.py --json benchmarks/results/fit.json
     python benchmarks/fit.py --units 64 --modes default
     python benchmarks/tables.py benchmarks/results/fit.json --png docs/fit.png
 
-A model is a stack of `x + Dense(units, "relu")(norm(x))`; a batch has 64 sequences of 64 vectors, and Adam updates.
-A step is what `fit` runs for each batch, called by `train_on_batch`. The modes are options of `compile`. With none,
-Keras runs a `tf.function`, and compiles it by XLA only where there is a GPU.
+A model is a stack of `x + Dense(units, "relu")(norm(x))`; a batch has 64 sequences of 64 vectors,
+and Adam updates. A step is what `fit` runs for each batch, called by `train_on_batch`. The modes
+are options of `compile`. With none, Keras runs a `tf.function`, and compiles it by XLA only where
+there is a GPU.
 
-A shared machine is faster and slower by turns of seconds. So a turn is one step, there are many rounds, and each of
-several processes measures everything. A second model with Keras's layer shows the noise.
+A shared machine is faster and slower by turns of seconds. So a turn is one step, there are many
+rounds, and each of several processes measures everything. A second model with Keras's layer shows
+the noise.
 """
 
 import argparse
@@ -29,10 +32,18 @@ from runner import Worker, answer, parser_of, ratio, seconds_of, write_log
 from tables import AGAIN, KERAS, LAYERNORM, NONE, OURS
 
 DEPTHS = {64: 6, 256: 6, 512: 4, 1024: 2}  # layers by units
-MODES = {"default": {}, "jit_compile=True": {"jit_compile": True}, "run_eagerly=True": {"run_eagerly": True}}
+MODES = {
+    "default": {},
+    "jit_compile=True": {"jit_compile": True},
+    "run_eagerly=True": {"run_eagerly": True},
+}
 ROUNDS = {64: 60, 256: 24, 512: 12, 1024: 8}  # in a process
 BATCH = TIME = 64
-NORMS = {NONE: keras.layers.Identity, KERAS: keras.layers.RMSNormalization, AGAIN: keras.layers.RMSNormalization}
+NORMS = {
+    NONE: keras.layers.Identity,
+    KERAS: keras.layers.RMSNormalization,
+    AGAIN: keras.layers.RMSNormalization,
+}
 NORMS[LAYERNORM] = keras.layers.LayerNormalization
 
 
@@ -49,7 +60,9 @@ def step(norm: Callable[[], keras.layers.Layer], units: int, mode: str) -> Calla
     keras.utils.set_random_seed(0)
     model = residual(norm, units)
     model.compile(keras.optimizers.Adam(1e-3), "mse", **MODES[mode])
-    x = keras.ops.convert_to_tensor(np.random.default_rng(0).normal(size=(BATCH, TIME, units)).astype("float32"))
+    x = keras.ops.convert_to_tensor(
+        np.random.default_rng(0).normal(size=(BATCH, TIME, units)).astype("float32")
+    )
     return functools.partial(model.train_on_batch, x, x[..., :1])
 
 
@@ -60,7 +73,9 @@ def measure(units: int, mode: str) -> dict[str, list[float]]:
     norms = {OURS: RMSNormalization, **NORMS}
     if mode != "default":
         norms = {name: norms[name] for name in (OURS, KERAS, AGAIN)}
-    return seconds_of({name: step(norm, units, mode) for name, norm in norms.items()}, ROUNDS[units])
+    return seconds_of(
+        {name: step(norm, units, mode) for name, norm in norms.items()}, ROUNDS[units]
+    )
 
 
 def main() -> None:
@@ -71,7 +86,9 @@ def main() -> None:
     if options.worker:
         answer(lambda asked: measure(*asked))
         return
-    old = options.json is not None and options.json.is_file()  # gets the new figures besides its own
+    old = (
+        options.json is not None and options.json.is_file()
+    )  # gets the new figures besides its own
     figures: dict[str, dict] = json.loads(options.json.read_text())["figures"] if old else {}
     cells = list(itertools.product(map(str, options.units), options.modes))
     for units, mode in cells:
@@ -83,7 +100,10 @@ def main() -> None:
                 for name, seconds in found.items():
                     figures[units][mode][name] += seconds
                 ratios = [f"{ratio(found[name], found[KERAS]):.2f}" for name in (OURS, AGAIN)]
-                print(f"{units} units, {mode}: {ratios[0]} of Keras's time, Keras's again {ratios[1]}", flush=True)
+                print(
+                    f"{units} units, {mode}: {ratios[0]} of Keras's time, Keras's again {ratios[1]}",
+                    flush=True,
+                )
     write_log(options.json, "fit", options={"rounds": ROUNDS, "depths": DEPTHS}, figures=figures)
 
 

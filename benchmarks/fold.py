@@ -4,8 +4,8 @@
     python benchmarks/fold.py --models GPT-2 Llama
     python benchmarks/fold.py --json FOLD.json            # for tables.py
 
-Models have random weights. The original and the converted model run in turn for many rounds, in graph mode: inference
-for LayerNorm models, a training step (SGD) for RMSNorm models.
+Models have random weights. The original and the converted model run in turn for many rounds, in
+graph mode: inference for LayerNorm models, a training step (SGD) for RMSNorm models.
 """
 
 import os
@@ -27,7 +27,9 @@ MODELS = {**hub_models.LAYER_NORM, **hub_models.RMS_NORM}
 
 def difference(model, converted, inputs):
     expected, actual = (keras.tree.flatten(m(inputs, training=False)) for m in (model, converted))
-    return max(np.max(np.abs(a - e)) / np.max(np.abs(e)) for a, e in zip(actual, expected, strict=True))
+    return max(
+        np.max(np.abs(a - e)) / np.max(np.abs(e)) for a, e in zip(actual, expected, strict=True)
+    )
 
 
 def inference(model, inputs):
@@ -37,16 +39,25 @@ def inference(model, inputs):
 
 
 def main():
-    options = parser_of(__doc__, models=list(MODELS), width=256, depth=4, batch=8, length=64, rounds=25).parse_args()
+    options = parser_of(
+        __doc__, models=list(MODELS), width=256, depth=4, batch=8, length=64, rounds=25
+    ).parse_args()
     figures = {}
     for name in options.models:
         keras.utils.clear_session()
-        model, converted = (hub_models.draw(MODELS[name](options.width, options.depth, options.length)) for _ in "ab")
+        model, converted = (
+            hub_models.draw(MODELS[name](options.width, options.depth, options.length))
+            for _ in "ab"
+        )
         converted.set_weights(model.get_weights())
         inputs = hub_models.inputs_for(model, options.batch, options.length)
         inputs = keras.tree.map_structure(tf.constant, inputs)
         replaces = name in hub_models.RMS_NORM
-        report = replace_rms_norm(converted) if replaces else fold_layer_norm(converted, for_inference=True)
+        report = (
+            replace_rms_norm(converted)
+            if replaces
+            else fold_layer_norm(converted, for_inference=True)
+        )
         make = training_step if replaces else inference
         converts = sum(entry.converted for entry in report.entries)
         figures[name] = {
@@ -54,7 +65,9 @@ def main():
             "converted": converts,
             "left": len(report.entries) - converts,
             "difference": float(difference(model, converted, inputs)),
-            "seconds": seconds_of({"before": make(model, inputs), "after": make(converted, inputs)}, options.rounds),
+            "seconds": seconds_of(
+                {"before": make(model, inputs), "after": make(converted, inputs)}, options.rounds
+            ),
         }
         print(name, f"{ratio(*reversed(figures[name]['seconds'].values())):.3f}", flush=True)
     tables.publish(options, "fold", figures)

@@ -3,11 +3,11 @@
     python benchmarks/gpu_programs.py build/gpu                 # needs TensorFlow and no GPU
     python benchmarks/gpu.py build/gpu --json build/gpu.json    # needs JAX on the GPU and no TensorFlow
 
-A `tf.function(jit_compile=True)` is the same XLA program on every machine. So one machine with TensorFlow makes the
-programs, and another measures them with JAX, in at most eight minutes. The programs of a group run in turn, the first
-one twice, to show the noise. Inputs take turns to exceed the cache. "busy" is what the GPU computes during a call, from
-JAX's profiler, without launches; "difference" is the largest relative difference of the outputs from TensorFlow's on
-the CPU.
+A `tf.function(jit_compile=True)` is the same XLA program on every machine. So one machine with
+TensorFlow makes the programs, and another measures them with JAX, in at most eight minutes. The
+programs of a group run in turn, the first one twice, to show the noise. Inputs take turns to exceed
+the cache. "busy" is what the GPU computes during a call, from JAX's profiler, without launches;
+"difference" is the largest relative difference of the outputs from TensorFlow's on the CPU.
 """
 
 import dataclasses
@@ -37,25 +37,38 @@ _MOST_COPIES = 16
 
 def main() -> None:
     """Measures group by group, and writes the figures after each."""
-    begun, parser = time.monotonic(), parser_of(__doc__, rounds=15, seconds=420)
+    begun = time.monotonic()
+    parser = parser_of(__doc__, rounds=15, seconds=420)
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="what gpu_programs.py wrote")
     options = parser.parse_args()
     if not (path := options.folder / "index.json").exists():
         parser.error(f"{options.folder} holds no programs; run gpu_programs.py {options.folder}")
-    index, groups = json.loads(path.read_text()), {}
+    index = json.loads(path.read_text())
+    groups = {}
     for program in index["programs"]:
         groups.setdefault(json.dumps(program["group"]), []).append(program)
-    versions, measured = {**index["versions"], **surroundings()["versions"]}, []
+    versions = {**index["versions"], **surroundings()["versions"]}
+    measured = []
     for group, programs in groups.items():
         if time.monotonic() - begun > options.seconds:
-            print(f"{len(groups) - len(measured)} groups are left out after {options.seconds} s", flush=True)
+            print(
+                f"{len(groups) - len(measured)} groups are left out after {options.seconds} s",
+                flush=True,
+            )
             break
-        measured.append({"group": json.loads(group), "kinds": _measure_group(programs, options.folder, options.rounds)})
+        measured.append(
+            {
+                "group": json.loads(group),
+                "kinds": _measure_group(programs, options.folder, options.rounds),
+            }
+        )
         device = jax.devices()[0].device_kind
         write_log(options.json, "gpu", device=device, versions=versions, groups=measured)
         print(group)
         for kind, found in measured[-1]["kinds"].items():
-            times = f"{1e3 * np.median(found['rounds']):.4f} ms, difference {found['difference']:.0e}"
+            times = (
+                f"{1e3 * np.median(found['rounds']):.4f} ms, difference {found['difference']:.0e}"
+            )
             print(f"  {kind}: {times}", flush=True)
     for lines in gpu({"groups": measured}):
         print("", *lines, sep="\n")
@@ -66,14 +79,16 @@ def _measure_group(programs, folder, rounds):
     codes = [(folder / program["file"]).read_bytes() for program in programs]
     with ThreadPoolExecutor() as pool:
         functions = list(pool.map(_load, programs, codes))
-    calls, measured = {}, {}
+    calls = {}
+    measured = {}
     for program, function in zip(programs, functions, strict=True):
         arrays = [jax.device_put(array(each, seed)) for seed, each in enumerate(program["inputs"])]
         found = [summary(output) for output in jax.device_get(function(*arrays))]
         measured[program["kind"]] = {"difference": difference(program["expected"], found)}
         calls[program["kind"]] = function, _copies(arrays)
     first = programs[0]["kind"]
-    calls[f"{first} again"], measured[f"{first} again"] = calls[first], dict(measured[first])
+    calls[f"{first} again"] = calls[first]
+    measured[f"{first} again"] = dict(measured[first])
     for kind, call in calls.items():
         count = min(repeats_of(partial(_run, *call, 1), _SECONDS_PER_TURN), _MOST_CALLS_PER_TURN)
         measured[kind] |= {"calls": count, "busy": _busy(call)}
@@ -86,15 +101,19 @@ def _measure_group(programs, folder, rounds):
 def _load(program, hlo):
     """Returns a compiled function of a program's inputs and weights, from its HLO."""
     inputs, outputs = (
-        [jax.ShapeDtypeStruct(each["shape"], each["dtype"]) for each in program[name]] for name in ("inputs", "outputs")
+        [jax.ShapeDtypeStruct(each["shape"], each["dtype"]) for each in program[name]]
+        for name in ("inputs", "outputs")
     )
 
-    # JAX can call exported functions only. So export one with the same inputs and outputs, then replace its code.
+    # JAX can call exported functions only. So export one with the same inputs and outputs, then
+    # replace its code.
     def stand_in(*arrays):
         return [jax.numpy.zeros(output.shape, output.dtype) for output in outputs]
 
     exported = export.export(jax.jit(stand_in, keep_unused=True))(*inputs)
-    code = mlir.serialize_portable_artifact(mlir.hlo_to_stablehlo(hlo), stablehlo.get_current_version())
+    code = mlir.serialize_portable_artifact(
+        mlir.hlo_to_stablehlo(hlo), stablehlo.get_current_version()
+    )
     exported = dataclasses.replace(exported, mlir_module_serialized=code)
     return jax.jit(exported.call).lower(*inputs).compile()
 
@@ -136,7 +155,8 @@ def busy_seconds(planes: Iterable) -> float | None:
         if line.name.startswith("Stream")  # other lines show the same time by operation
         for event in line.events
     ]
-    busy, end = 0.0, 0.0
+    busy = 0.0
+    end = 0.0
     for start, stop in sorted(spans):
         busy += max(0.0, stop - max(start, end))
         end = max(end, stop)

@@ -1,9 +1,11 @@
-"""Makes the programs that gpu.py measures: serialized HLO, as TensorFlow passes it to XLA. Needs no GPU.
+"""Makes the programs that gpu.py measures: serialized HLO, as TensorFlow passes it to XLA. Needs no
+GPU.
 
     python benchmarks/gpu_programs.py build/gpu
 
-Makes, the most wanted first, the gradient of a batch for the RNN at the sizes of the paper with each norm, the layer,
-backward and forward, beside Keras's layers, and the gradient for a Transformer.
+Makes, the most wanted first, the gradient of a batch for the RNN at the sizes of the paper with
+each norm, the layer, backward and forward, beside Keras's layers, and the gradient for a
+Transformer.
 """
 
 import functools
@@ -28,8 +30,20 @@ from updates import ROOT, made_up_work, model_options, patched_baseline
 
 from rmsnorm_tf import RMSNormalization
 
-SHAPES = ["4096x1024", "16384x8192", "80x1024", "80x256", "2048x4096", "16384x1024"]  # the most wanted first
-SIZES = {"embedding_size": 512, "state_size": 1024, "vocabulary": 32000, "batch_size": 80}  # the paper's
+SHAPES = [
+    "4096x1024",
+    "16384x8192",
+    "80x1024",
+    "80x256",
+    "2048x4096",
+    "16384x1024",
+]  # the most wanted first
+SIZES = {
+    "embedding_size": 512,
+    "state_size": 1024,
+    "vocabulary": 32000,
+    "batch_size": 80,
+}  # the paper's
 _MODELS = {
     "rnn": "RNN, embedding {embedding_size}, state {state_size}",
     "transformer": "Transformer, 3 and 3 layers of {embedding_size}",
@@ -48,7 +62,9 @@ def main():
     programs = []
     with tempfile.TemporaryDirectory() as copy:
         sys.path[:0] = [patched_baseline(copy), str(ROOT)]
-        if options.width:  # without words, no models; the Transformer comes after two shapes of the layer
+        if (
+            options.width
+        ):  # without words, no models; the Transformer comes after two shapes of the layer
             made.insert(0, _gradient_programs(options, "rnn"))
             made.insert(1 + 4 * len(options.dtypes), _gradient_programs(options, "transformer"))
         for program in itertools.chain.from_iterable(made):
@@ -98,8 +114,15 @@ def _gradient_programs(options, model_type):
     work = made_up_work(1, options.batch_size, options.vocabulary, **model_options(options))
     shape = [options.batch_size, options.width]
     side = [integers(shape, options.vocabulary), normal(shape, "float32", 1.0, 0.0)]  # ids and mask
-    what = f"gradient of the {_MODELS[model_type].format(**vars(options))}, {options.vocabulary} words"
-    group = {"what": what, "shape": "x".join(map(str, shape)), "dtype": "float32", "passes": "both passes"}
+    what = (
+        f"gradient of the {_MODELS[model_type].format(**vars(options))}, {options.vocabulary} words"
+    )
+    group = {
+        "what": what,
+        "shape": "x".join(map(str, shape)),
+        "dtype": "float32",
+        "passes": "both passes",
+    }
     for kind in ("none", "layernorm", "layernorm, again", "rmsnorm", "prmsnorm"):
         keras.utils.set_random_seed(1)
         config = make_config({**work.options, "layer_normalization_type": kind.partition(",")[0]})
@@ -116,7 +139,8 @@ def _program(
     inputs: list[dict],
     weights: list[keras.Variable],
 ) -> dict:
-    """Writes a function as a program; returns its entry in the index, with a summary of what TensorFlow computes.
+    """Writes a function as a program; returns its entry in the index, with a summary of what
+    TensorFlow computes.
 
     The program takes the function's inputs and then the variables that it captured.
     """
@@ -125,10 +149,13 @@ def _program(
     concrete = compiled.get_concrete_function(*specs)
     handles = [weight.value.handle for weight in weights]
     captured = [
-        weights[next(i for i, handle in enumerate(handles) if handle is each)] for each in concrete.captured_inputs
+        weights[next(i for i, handle in enumerate(handles) if handle is each)]
+        for each in concrete.captured_inputs
     ]
     for weight in captured:
-        deviation = float(np.std(weight)) or 0.1  # weights must differ, or a wrong order would not be seen
+        deviation = (
+            float(np.std(weight)) or 0.1
+        )  # weights must differ, or a wrong order would not be seen
         inputs = [*inputs, normal(weight.shape, weight.dtype, float(np.mean(weight)), deviation)]
     hlo = _without_copies(compiled.experimental_get_compiler_ir(*specs)(stage="hlo_serialized"))
     arrays = [array(each, seed) for seed, each in enumerate(inputs)]
@@ -149,7 +176,9 @@ def _program(
 def _without_copies(hlo: bytes) -> bytes:
     """Replaces copies by reshapes to the same shape, because JAX cannot convert HLO that has copies."""
     module = hlo_pb2.HloModuleProto.FromString(hlo)
-    for instruction in itertools.chain(*(computation.instructions for computation in module.computations)):
+    for instruction in itertools.chain(
+        *(computation.instructions for computation in module.computations)
+    ):
         if instruction.opcode == "copy":
             instruction.opcode = "reshape"
     return module.SerializeToString()

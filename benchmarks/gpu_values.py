@@ -1,4 +1,5 @@
-"""Arrays that are the same on two machines, and summaries of arrays, which one machine can send to the other.
+"""Arrays that are the same on two machines, and summaries of arrays, which one machine can send to
+the other.
 
 NumPy knows bfloat16 by name once ml_dtypes is imported.
 """
@@ -10,10 +11,13 @@ from typing import Any
 import ml_dtypes  # noqa: F401
 import numpy as np
 
-_NORM, _ENTRIES = slice(1), slice(1, None)  # of a summary
+_NORM = slice(1)  # of a summary
+_ENTRIES = slice(1, None)
 
 
-def normal(shape: list[int], dtype: str, mean: float = 0.0, deviation: float = 1.0) -> dict[str, Any]:
+def normal(
+    shape: list[int], dtype: str, mean: float = 0.0, deviation: float = 1.0
+) -> dict[str, Any]:
     """Describes an array of normally distributed numbers."""
     return {"shape": list(shape), "dtype": dtype, "mean": mean, "deviation": deviation}
 
@@ -30,7 +34,8 @@ def array(description: dict[str, Any], seed: int) -> np.ndarray:
 
 @functools.lru_cache(maxsize=4)  # the programs of one group have the same large inputs
 def _array(text: str, seed: int) -> np.ndarray:
-    description, generator = json.loads(text), np.random.default_rng(seed)
+    description = json.loads(text)
+    generator = np.random.default_rng(seed)
     shape = description["shape"]
     if "below" in description:
         return generator.integers(0, description["below"], shape, description["dtype"])
@@ -49,6 +54,8 @@ def summary(x: np.ndarray) -> list[float]:
 def difference(expected: list[list[float]], found: list[list[float]]) -> float:
     """Returns the largest relative difference between arrays, of their norms or entries, given their summaries."""
     parts = [
-        (np.array(x[at]), np.array(y[at])) for x, y in zip(expected, found, strict=True) for at in (_NORM, _ENTRIES)
+        (np.array(x[at]), np.array(y[at]))
+        for x, y in zip(expected, found, strict=True)
+        for at in (_NORM, _ENTRIES)
     ]
     return float(np.max([np.linalg.norm(y - x) / max(np.linalg.norm(x), 1e-30) for x, y in parts]))

@@ -10,11 +10,17 @@ models = keras_hub.models
 
 
 def sizes(width: int, depth: int) -> dict[str, Any]:
-    return {"num_layers": depth, "num_heads": max(2, width // 64), "hidden_dim": width, "intermediate_dim": 4 * width}
+    return {
+        "num_layers": depth,
+        "num_heads": max(2, width // 64),
+        "hidden_dim": width,
+        "intermediate_dim": 4 * width,
+    }
 
 
 def language(backbone: str, length_as: str | None = None, heads_as: str = "num_heads"):
-    """Returns a function that builds a model of text; `length_as` and `heads_as` are its names of arguments.
+    """Returns a function that builds a model of text; `length_as` and `heads_as` are its names of
+    arguments.
 
     A model with `num_query_heads` has half as many heads of keys and values.
     """
@@ -24,7 +30,9 @@ def language(backbone: str, length_as: str | None = None, heads_as: str = "num_h
         given[heads_as] = heads = given.pop("num_heads")
         given |= {length_as: length} if length_as else {}
         given |= {"num_key_value_heads": heads // 2} if heads_as == "num_query_heads" else {}
-        given |= {"head_dim": width // heads} if backbone in ("GemmaBackbone", "Qwen3Backbone") else {}
+        given |= (
+            {"head_dim": width // heads} if backbone in ("GemmaBackbone", "Qwen3Backbone") else {}
+        )
         return getattr(models, backbone)(**given)
 
     return build
@@ -43,15 +51,20 @@ def vit(width, depth, length):
 
 
 def clip(width, depth, length):
-    shape, given = image(length), sizes(width, depth)
+    shape = image(length)
+    given = sizes(width, depth)
     vision = models.CLIPVisionEncoder(patch_size=8, image_shape=shape, **given)
-    text = models.CLIPTextEncoder(vocabulary_size=1000, embedding_dim=width, max_sequence_length=length, **given)
+    text = models.CLIPTextEncoder(
+        vocabulary_size=1000, embedding_dim=width, max_sequence_length=length, **given
+    )
     return models.CLIPBackbone(vision, text, projection_dim=width)
 
 
 def dinov2(width, depth, length):
     shape = image(length)
-    return models.DINOV2Backbone(patch_size=8, image_shape=shape, position_embedding_shape=shape, **sizes(width, depth))
+    return models.DINOV2Backbone(
+        patch_size=8, image_shape=shape, position_embedding_shape=shape, **sizes(width, depth)
+    )
 
 
 def whisper(width, depth, length):
@@ -72,7 +85,9 @@ LAYER_NORM = {
     "BERT": language("BertBackbone", "max_sequence_length"),
 }
 WITH_KEY_VALUE_HEADS = ("Llama", "Gemma", "Mistral", "Qwen", "Qwen3", "Phi3")
-RMS_NORM = {name: language(f"{name}Backbone", heads_as="num_query_heads") for name in WITH_KEY_VALUE_HEADS}
+RMS_NORM = {
+    name: language(f"{name}Backbone", heads_as="num_query_heads") for name in WITH_KEY_VALUE_HEADS
+}
 RMS_NORM["T5"] = language("T5Backbone")
 
 
@@ -94,6 +109,10 @@ def inputs_for(model: keras.Model, batch: int, length: int) -> Any:
         shape = [batch, *(size or times for size in x.shape[1:])]
         if "int" not in x.dtype:
             return rng.normal(size=shape).astype("float32")
-        return np.ones(shape, "int32") if "mask" in x.name else rng.integers(0, 2, shape).astype("int32")
+        return (
+            np.ones(shape, "int32")
+            if "mask" in x.name
+            else rng.integers(0, 2, shape).astype("int32")
+        )
 
     return keras.tree.map_structure(one, model.input)

@@ -2,8 +2,8 @@
 
     python joeynmt_worker.py BATCHES.npz OPTIONS
 
-OPTIONS is a JSON object. For each number of a batch on standard input, it makes an update with it and prints the
-seconds.
+OPTIONS is a JSON object. For each number of a batch on standard input, it makes an update with it
+and prints the seconds.
 """
 
 import functools
@@ -19,26 +19,57 @@ from joeynmt.model import build_model
 from joeynmt.vocabulary import Vocabulary
 from runner import answer, turn
 
-TAKEN = ("src", "src_length", "src_mask", "trg_input", "trg", "trg_mask")  # of a batch, by the model
+TAKEN = (
+    "src",
+    "src_length",
+    "src_mask",
+    "trg_input",
+    "trg",
+    "trg_mask",
+)  # of a batch, by the model
 SPECIALS = {"unk": "<unk>", "pad": "<pad>", "bos": "<s>", "eos": "</s>"}
 
 
 def configuration(options: dict) -> dict:
     """Returns the section `model` of a configuration of JoeyNMT."""
-    size, dropout = options["embedding_size"], options["dropout"]
+    size = options["embedding_size"]
+    dropout = options["dropout"]
     embeddings = {"embedding_dim": size, "dropout": dropout}
     if options["model_type"] == "transformer":
-        side = {"type": "transformer", "num_layers": 3, "num_heads": 4, "hidden_size": size, "ff_size": 4 * size}
-        side |= {"dropout": dropout, "layer_norm": "pre", "embeddings": {**embeddings, "scale": True}}
+        side = {
+            "type": "transformer",
+            "num_layers": 3,
+            "num_heads": 4,
+            "hidden_size": size,
+            "ff_size": 4 * size,
+        }
+        side |= {
+            "dropout": dropout,
+            "layer_norm": "pre",
+            "embeddings": {**embeddings, "scale": True},
+        }
         return {"tied_softmax": True, "encoder": side, "decoder": side}
-    side = {"type": "recurrent", "rnn_type": "gru", "num_layers": 1, "hidden_size": options["state_size"]}
+    side = {
+        "type": "recurrent",
+        "rnn_type": "gru",
+        "num_layers": 1,
+        "hidden_size": options["state_size"],
+    }
     side |= {"dropout": dropout, "embeddings": {**embeddings, "scale": False}}
-    attention = {"attention": "bahdanau", "init_hidden": "bridge", "input_feeding": True, "hidden_dropout": dropout}
+    attention = {
+        "attention": "bahdanau",
+        "init_hidden": "bridge",
+        "input_feeding": True,
+        "hidden_dropout": dropout,
+    }
     return {"encoder": {**side, "bidirectional": True}, "decoder": {**side, **attention}}
 
 
 def build(options: dict):
-    """Returns a function that makes an update with a batch: JoeyNMT's step, as its `TrainManager` makes it."""
+    """Returns a function that makes an update with a batch:
+
+    JoeyNMT's step, as its `TrainManager` makes it.
+    """
     torch.manual_seed(1)
     ids = {f"{name}_id": number for number, name in enumerate(SPECIALS)}
     names = {f"{name}_token": token for name, token in SPECIALS.items()}
@@ -67,7 +98,9 @@ def build(options: dict):
 
 def joeynmt_batch(arrays, number: int):
     """Returns a batch of the file as JoeyNMT's own."""
-    src, lengths, trg = (torch.from_numpy(arrays[f"{number}_{name}"]) for name in ("src", "src_length", "trg"))
+    src, lengths, trg = (
+        torch.from_numpy(arrays[f"{number}_{name}"]) for name in ("src", "src_length", "trg")
+    )
     return Batch(
         src=src,
         src_length=lengths,
@@ -87,7 +120,8 @@ def main() -> None:
     batches = functools.cache(functools.partial(joeynmt_batch, np.load(sys.argv[1])))
 
     def seconds(number: int) -> float:
-        update, batch = made(), batches(number)
+        update = made()
+        batch = batches(number)
         return turn(lambda: update(batch), 1)
 
     answer(seconds)

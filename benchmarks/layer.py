@@ -4,8 +4,8 @@
     python benchmarks/layer.py --shapes 4096x1024 --modes eager xla --dtypes float32
     python benchmarks/layer.py --json LAYER.json
 
-For each shape, dtype, mode and pass, all implementations run in turn for many rounds. A cell of the tables has the time
-over that of Keras's layer; after the slash, that of LayerNorm over the same.
+For each shape, dtype, mode and pass, all implementations run in turn for many rounds. A cell of the
+tables has the time over that of Keras's layer; after the slash, that of LayerNorm over the same.
 """
 
 import functools
@@ -32,12 +32,17 @@ MODES = {
     "xla": functools.partial(tf.function, jit_compile=True),
 }
 PASSES = ["forward", "forward+backward"]
-LAYERS = {OURS: RMSNormalization, KERAS: keras.layers.RMSNormalization, LAYERNORM: keras.layers.LayerNormalization}
+LAYERS = {
+    OURS: RMSNormalization,
+    KERAS: keras.layers.RMSNormalization,
+    LAYERNORM: keras.layers.LayerNormalization,
+}
 
 
 def call(name, shape, dtype, mode, passes):
     """Returns a function that runs one pass of a layer."""
-    layer, (x, dy) = LAYERS[name](dtype=dtype), (tf.cast(array, dtype) for array in arrays(shape))
+    layer = LAYERS[name](dtype=dtype)
+    (x, dy) = (tf.cast(array, dtype) for array in arrays(shape))
     layer(x)  # builds it
 
     def forward(x, _):
@@ -65,11 +70,17 @@ def main():
     options = parser.parse_args()
     shapes = [tuple(map(int, shape.split("x"))) for shape in options.shapes]
     figures = []
-    for dtype, shape, mode, passes in itertools.product(options.dtypes, shapes, options.modes, options.passes):
+    for dtype, shape, mode, passes in itertools.product(
+        options.dtypes, shapes, options.modes, options.passes
+    ):
         calls = {name: call(name, shape, dtype, mode, passes) for name in LAYERS}
         seconds = seconds_of(calls, options.rounds, seconds_per_turn=0.03)
         cell = {"shape": list(shape), "dtype": dtype, "mode": mode, "passes": passes}
-        print(*cell.values(), {name: f"{1e3 * median(each):.3f} ms" for name, each in seconds.items()}, flush=True)
+        print(
+            *cell.values(),
+            {name: f"{1e3 * median(each):.3f} ms" for name, each in seconds.items()},
+            flush=True,
+        )
         figures.append({**cell, "seconds": seconds})
     tables.publish(options, "layer", figures)
 

@@ -2,18 +2,19 @@
 
     python benchmarks/peers.py --joeynmt_python PYTHON --model_type transformer --json PEERS.json
 
-PYTHON is an interpreter that can import JoeyNMT. Each system updates its model in a process of its own, and they take
-turns.
+PYTHON is an interpreter that can import JoeyNMT. Each system updates its model in a process of its
+own, and they take turns.
 
-All get the same random sentences of 10 to 45 words. Ours are padded to our widths, JoeyNMT's to the longest sentence of
-a batch. JoeyNMT's models are built by its own `build_model`, with its loss, torch.optim.Adam (fused) and clipping of
-the gradient's norm. RNN: a bidirectional GRU, Bahdanau's attention and a decoder of one GRU, which in JoeyNMT gets the
-attended context as its input and in ours lies between two GRUs. Transformer: 3 layers a side, 4 heads, feed-forwards of
-4 times its size, pre-norm, the output table is the target embedding. Both have LayerNorm where they have norms, dropout
-of --dropout and label smoothing of 0.1.
+All get the same random sentences of 10 to 45 words. Ours are padded to our widths, JoeyNMT's to the
+longest sentence of a batch. JoeyNMT's models are built by its own `build_model`, with its loss,
+torch.optim.Adam (fused) and clipping of the gradient's norm. RNN: a bidirectional GRU, Bahdanau's
+attention and a decoder of one GRU, which in JoeyNMT gets the attended context as its input and in
+ours lies between two GRUs. Transformer: 3 layers a side, 4 heads, feed-forwards of 4 times its
+size, pre-norm, the output table is the target embedding. Both have LayerNorm where they have norms,
+dropout of --dropout and label smoothing of 0.1.
 
-The ratio is to ours in float32. Tokens are those of the target, ends counted. The first update is the slowest with a
-batch, and includes compilation.
+The ratio is to ours in float32. Tokens are those of the target, ends counted. The first update is
+the slowest with a batch, and includes compilation.
 """
 
 import argparse
@@ -33,11 +34,19 @@ from updates import SIZES, made_up_work, model_options, new_update
 OURS = {"ours float32": "float32", "ours bfloat16": "mixed_bfloat16"}
 THEIRS = ("JoeyNMT float32", "JoeyNMT compiled", "JoeyNMT bfloat16")
 # Ids of JoeyNMT's special tokens. Our words begin at 2 and theirs at 4.
-PAD, BEGIN, END, SHIFT = 1, 2, 3, 2
+PAD = 1
+BEGIN = 2
+END = 3
+SHIFT = 2
 
 
-def joeynmt_batch(source: np.ndarray, source_mask: np.ndarray, target: np.ndarray, target_mask: np.ndarray) -> dict:
-    """Returns a batch as JoeyNMT has it: `src` with ends, its lengths, and `trg` with beginnings and ends."""
+def joeynmt_batch(
+    source: np.ndarray, source_mask: np.ndarray, target: np.ndarray, target_mask: np.ndarray
+) -> dict:
+    """Returns a batch as JoeyNMT has it:
+
+    `src` with ends, its lengths, and `trg` with beginnings and ends.
+    """
 
     def renumbered(ids: np.ndarray, mask: np.ndarray) -> np.ndarray:
         lengths = mask.sum(1).astype(int)  # the end counts
@@ -49,7 +58,11 @@ def joeynmt_batch(source: np.ndarray, source_mask: np.ndarray, target: np.ndarra
     target = renumbered(target, target_mask)
     begin = np.full([len(target), 1], BEGIN)
     lengths = source_mask.sum(1).astype(np.int64)
-    found = {"src": renumbered(source, source_mask), "src_length": lengths, "trg": np.concatenate([begin, target], 1)}
+    found = {
+        "src": renumbered(source, source_mask),
+        "src_length": lengths,
+        "trg": np.concatenate([begin, target], 1),
+    }
     order = np.argsort(-lengths, kind="stable")  # as for its recurrent encoder
     return {name: array[order] for name, array in found.items()}
 
@@ -71,11 +84,17 @@ def start(options, batches, folder):
     commands = {name: [sys.executable, __file__, *words, "--alone", name] for name in OURS}
     if options.joeynmt_python:
         path = Path(folder, "batches.npz")
-        arrays = {f"{i}_{name}": x for i, batch in enumerate(batches) for name, x in joeynmt_batch(*batch).items()}
+        arrays = {
+            f"{i}_{name}": x
+            for i, batch in enumerate(batches)
+            for name, x in joeynmt_batch(*batch).items()
+        }
         np.savez(path, **arrays)
         script = ROOT / "benchmarks" / "joeynmt_worker.py"
         modes = {name: json.dumps({**given, "mode": name.partition(" ")[2]}) for name in THEIRS}
-        commands |= {name: [options.joeynmt_python, script, path, mode] for name, mode in modes.items()}
+        commands |= {
+            name: [options.joeynmt_python, script, path, mode] for name, mode in modes.items()
+        }
     return {name: Worker(command) for name, command in commands.items()}
 
 

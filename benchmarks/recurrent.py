@@ -4,8 +4,8 @@
     python benchmarks/recurrent.py --units 256 --modes xla
     python benchmarks/recurrent.py --json RECURRENT.json    # for tables.py
 
-In each mode, all layers run in turn for many rounds. The table has the time over that of keras.layers.GRU and, after
-the slash, what a norm adds over what LayerNorm adds.
+In each mode, all layers run in turn for many rounds. The table has the time over that of
+keras.layers.GRU and, after the slash, what a norm adds over what LayerNorm adds.
 """
 
 import os
@@ -53,15 +53,26 @@ def training_step(layer, inputs, jit_compile=False):
 
 
 def main():
-    parser = parser_of(__doc__, units=1024, inputs=512, batch=80, time=50, modes=["graph", "xla"], rounds=15)
+    parser = parser_of(
+        __doc__, units=1024, inputs=512, batch=80, time=50, modes=["graph", "xla"], rounds=15
+    )
     options = parser.parse_args()
     shape = (options.batch, options.time, options.inputs)
     x = tf.constant(np.random.default_rng(0).standard_normal(shape, np.float32))
     figures = {}
     for mode in options.modes:
-        calls = {name: training_step(layer, x, mode == "xla") for name, layer in layers(options.units).items()}
+        calls = {
+            name: training_step(layer, x, mode == "xla")
+            for name, layer in layers(options.units).items()
+        }
         figures[mode] = seconds_of(calls, options.rounds)
-        print(mode, {name: f"{1e3 * statistics.median(each):.1f} ms" for name, each in figures[mode].items()})
+        print(
+            mode,
+            {
+                name: f"{1e3 * statistics.median(each):.1f} ms"
+                for name, each in figures[mode].items()
+            },
+        )
     tables.publish(options, "recurrent", figures)
 
 

@@ -2,13 +2,13 @@
 
     python benchmarks/replicas.py --models rnn --processes 1 2 --rounds 10 --json FIGURES.json
 
-Each process takes its part of a batch, they reduce their gradients over loopback, and all make the same step. All
-numbers of processes take turns. Loopback is no network: its reductions use the cores that also compute.
-docs/maintainers/scaling.md estimates networks.
+Each process takes its part of a batch, they reduce their gradients over loopback, and all make the
+same step. All numbers of processes take turns. Loopback is no network: its reductions use the cores
+that also compute. docs/maintainers/scaling.md estimates networks.
 
-The table has the seconds of an update, of the slowest process; the speed-up over one process; the share of the
-reduction, after waiting for the others' gradients; and the MB that a process reduces as whole gradients (dense) and as
-rows of embeddings.
+The table has the seconds of an update, of the slowest process; the speed-up over one process; the
+share of the reduction, after waiting for the others' gradients; and the MB that a process reduces
+as whole gradients (dense) and as rows of embeddings.
 """
 
 import argparse
@@ -31,7 +31,9 @@ class Meter:
     """Replicas that measure their reductions."""
 
     def __init__(self, replicas):
-        self._replicas, self.count, self.rank = replicas, replicas.count, replicas.rank
+        self._replicas = replicas
+        self.count = replicas.count
+        self.rank = replicas.rank
         self.reset()
 
     def reset(self):
@@ -65,9 +67,14 @@ def serve(options):
 
     meter = Meter(connect())
     options.model_type = options.models[0]
-    work = made_up_work(options.batches, options.batch_size, options.vocabulary, **model_options(options))
+    work = made_up_work(
+        options.batches, options.batch_size, options.vocabulary, **model_options(options)
+    )
     update, _ = new_update(work, "layernorm", replicas=meter)
-    batches = [split(batch._make(map(tf.constant, batch)), meter.count)[meter.rank] for batch in work.batches]
+    batches = [
+        split(batch._make(map(tf.constant, batch)), meter.count)[meter.rank]
+        for batch in work.batches
+    ]
 
     def measured(_):
         meter.reset()
@@ -93,12 +100,17 @@ def start(options, model, count):
         task["task"] = {"type": "worker", "index": rank}
         environment = {**os.environ, "TF_CONFIG": json.dumps(task), "TF_NUM_INTRAOP_THREADS": "1"}
         workers.append(Worker(command, env=environment))
-        os.sched_setaffinity(workers[-1].process.pid, {core})  # before it starts threads, which inherit it
+        os.sched_setaffinity(
+            workers[-1].process.pid, {core}
+        )  # before it starts threads, which inherit it
     return workers
 
 
 def one_round(workers):
-    """Lets all processes of a group make an update with each batch. Returns the figures of an update."""
+    """Lets all processes of a group make an update with each batch.
+
+    Returns the figures of an update.
+    """
     for worker in workers:
         worker.send("round")
     found = [worker.receive() for worker in workers]
@@ -109,7 +121,8 @@ def one_round(workers):
 
 def measure(options, model):
     """Returns the figures of a model by number of processes."""
-    groups, found = {}, {count: [] for count in options.processes}
+    groups = {}
+    found = {count: [] for count in options.processes}
     with contextlib.ExitStack() as running:
         for count in found:  # one after another: they need all cores to start
             groups[count] = list(map(running.enter_context, start(options, model, count)))
@@ -119,7 +132,9 @@ def measure(options, model):
                 found[count].append(one_round(groups[count]))
     return {
         count: {
-            "rounds": {name: [each[name] for each in rounds] for name in ("seconds", "wait", "reduction")},
+            "rounds": {
+                name: [each[name] for each in rounds] for name in ("seconds", "wait", "reduction")
+            },
             **{name: rounds[0][name] for name in ("dense", "rows")},
         }
         for count, rounds in found.items()
@@ -129,7 +144,10 @@ def measure(options, model):
 def parse():
     cores = len(os.sched_getaffinity(0))
     parser = parser_of(__doc__, models=["rnn", "transformer"], **SIZES, batches=1, rounds=8)
-    given = {"choices": range(1, cores + 1), "default": [count for count in (1, 2, 4) if count <= cores]}
+    given = {
+        "choices": range(1, cores + 1),
+        "default": [count for count in (1, 2, 4) if count <= cores],
+    }
     parser.add_argument("--processes", nargs="+", type=int, **given)
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()

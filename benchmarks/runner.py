@@ -20,16 +20,23 @@ from typing import Any, TypeVar
 
 ROOT = Path(__file__).resolve().parents[1]
 Name = TypeVar("Name")
-_INSTRUCTIONS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")  # which matrix products of a CPU can use
+_INSTRUCTIONS = (
+    "avx2",
+    "avx512f",
+    "avx512_bf16",
+    "amx_bf16",
+)  # which matrix products of a CPU can use
 _LIBRARIES = ("tensorflow", "keras", "numpy", "jax", "torch")
 
 
 def orders(names: Iterable[Name]) -> Iterator[list[Name]]:
     """Yields random orders of the names; the sequence is the same in every run.
 
-    Each call then follows each other call about equally often, so all of them find the CPU caches in the same states.
+    Each call then follows each other call about equally often, so all of them find the CPU caches
+    in the same states.
     """
-    generator, names = random.Random(0), list(names)
+    generator = random.Random(0)
+    names = list(names)
     while True:
         yield generator.sample(names, len(names))
 
@@ -37,12 +44,12 @@ def orders(names: Iterable[Name]) -> Iterator[list[Name]]:
 def seconds_of(
     calls: Mapping[Name, Callable[[], object]], rounds: int, seconds_per_turn: float = 0.0
 ) -> dict[Name, list[float]]:
-    """Runs all calls in turn and returns the seconds of each call in each round, after two rounds of warm-up.
+    """Runs all calls in turn and returns the seconds of each call in each round, after two rounds
+    of warm-up.
 
-    Args:
-        calls: The calls by name. Other load on the machine affects all of them equally, because they take turns.
-        rounds: How many.
-        seconds_per_turn: A shorter call is repeated within its turn, and its mean counts.
+    Args: calls: The calls by name. Other load on the machine affects all of them equally, because
+        they take turns. rounds: How many. seconds_per_turn: A shorter call is repeated within its
+        turn, and its mean counts.
     """
     repeats = dict.fromkeys(calls, 1)
     if seconds_per_turn:
@@ -59,9 +66,11 @@ def seconds_of(
 def updates_in_turn(
     calls: Mapping[Name, Callable[[int], float]], batches: int, rounds: int
 ) -> tuple[dict[Name, list[float]], dict[Name, float]]:
-    """Returns the seconds of an update in each round, and those of the slowest first update with a batch.
+    """Returns the seconds of an update in each round, and those of the slowest first update with a
+    batch.
 
-    A call makes an update with the batch of a number and returns its seconds; a round has one with each batch.
+    A call makes an update with the batch of a number and returns its seconds; a round has one with
+    each batch.
     """
     first = {name: max(map(call, range(batches))) for name, call in calls.items()}
     seconds: dict[Name, list[float]] = {name: [0.0] * rounds for name in calls}
@@ -93,10 +102,13 @@ def ratio(above: Sequence[float], below: Sequence[float]) -> float:
 def noise(again: Sequence[float], base: Sequence[float]) -> float:
     """Returns how far the same thing, measured twice in the same rounds, is from the ratio 1.
 
-    That is the distance of the median ratio, or half the range of the middle half of the ratios, if that is more.
+    That is the distance of the median ratio, or half the range of the middle half of the ratios, if
+    that is more.
     """
     ratios = [a / b for a, b in zip(again, base, strict=True)]
-    below, middle, above = statistics.quantiles(ratios, method="inclusive") if len(ratios) > 1 else 3 * ratios
+    below, middle, above = (
+        statistics.quantiles(ratios, method="inclusive") if len(ratios) > 1 else 3 * ratios
+    )
     return max(abs(middle - 1), (above - below) / 2)
 
 
@@ -131,7 +143,10 @@ class Worker:
 
 
 def answer(function: Callable[[Any], Any]) -> None:
-    """Answers the requests on standard input with what a function returns. What libraries print is no answer."""
+    """Answers the requests on standard input with what a function returns.
+
+    What libraries print is no answer.
+    """
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for line in sys.stdin:
@@ -156,7 +171,9 @@ def machine() -> dict[str, Any]:
     """Returns the processor, its cores and its instructions for matrix products."""
     described = Path("/proc/cpuinfo")
     lines = described.read_text().splitlines() if described.exists() else []
-    values = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    values = {
+        name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)
+    }
     flags = values.get("flags", "").split()
     return {
         "processor": values.get("model name", platform.processor()),
@@ -167,7 +184,9 @@ def machine() -> dict[str, Any]:
 
 def surroundings() -> dict[str, Any]:
     """Returns the machine, the versions of the libraries that are loaded, and the date."""
-    versions = {name: importlib.metadata.version(name) for name in _LIBRARIES if name in sys.modules}
+    versions = {
+        name: importlib.metadata.version(name) for name in _LIBRARIES if name in sys.modules
+    }
     return {"machine": machine(), "versions": versions, "date": datetime.date.today().isoformat()}
 
 
@@ -183,5 +202,7 @@ def write_log(path: Path | None, benchmark: str, **found: Any) -> None:
 def _readable(found: Any) -> str:
     """Returns JSON with a line for each list of numbers."""
     return re.sub(
-        r"\[\s+([-+\de.,\s]+?)\s+\]", lambda match: f"[{' '.join(match[1].split())}]", json.dumps(found, indent=1)
+        r"\[\s+([-+\de.,\s]+?)\s+\]",
+        lambda match: f"[{' '.join(match[1].split())}]",
+        json.dumps(found, indent=1),
     )

@@ -1,9 +1,10 @@
 """Measures `python -m nmt serve`, and prints tables.
 
-    python benchmarks/serving.py SAVED_MODEL --requests 20000 --json benchmarks/results/serving_rnn.json < sentences
+    python benchmarks/serving.py SAVED_MODEL --requests 20000 --json
+    benchmarks/results/serving_rnn.json < sentences
 
-Callers, who share the cores of the machine with the service, each send their next request when they have a response.
-Measures sentences a second, latency, the time to start, and memory.
+Callers, who share the cores of the machine with the service, each send their next request when they
+have a response. Measures sentences a second, latency, the time to start, and memory.
 """
 
 import http.client
@@ -23,7 +24,8 @@ import numpy as np
 import tables
 from runner import ROOT, parser_of
 
-CALLERS, SENTENCES = (1, 4, 16, 64), (1, 16)
+CALLERS = (1, 4, 16, 64)
+SENTENCES = (1, 16)
 
 
 class Service:
@@ -35,7 +37,17 @@ class Service:
         version.parent.mkdir()
         version.symlink_to(saved_model.resolve())
         start = time.perf_counter()
-        command = [sys.executable, "-m", "nmt", "serve", self._folder.name, "--port", "0", "--timeout", "120"]
+        command = [
+            sys.executable,
+            "-m",
+            "nmt",
+            "serve",
+            self._folder.name,
+            "--port",
+            "0",
+            "--timeout",
+            "120",
+        ]
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT)
         for line in self._process.stderr:
             if found := re.search(r"http://\S+:(\d+)", line):
@@ -53,7 +65,11 @@ class Service:
     def metric(self, name):
         with closing(self.connect()) as connection:
             connection.request("GET", "/metrics")
-            return float(re.search(rf"^{name} (\S+)$", connection.getresponse().read().decode(), re.MULTILINE)[1])
+            return float(
+                re.search(
+                    rf"^{name} (\S+)$", connection.getresponse().read().decode(), re.MULTILINE
+                )[1]
+            )
 
     def memory(self):
         """Returns resident MiB."""
@@ -84,14 +100,19 @@ def closed_loop(service, lines, callers, sentences, seconds):
     begin = time.perf_counter()
 
     def call(caller):
-        connection, taken = service.connect(), []
+        connection = service.connect()
+        taken = []
         for start in itertools.count(caller * 97, sentences):
             if time.perf_counter() > begin + seconds:
                 return taken
-            taken.append(ask(connection, [lines[(start + i) % len(lines)] for i in range(sentences)]))
+            taken.append(
+                ask(connection, [lines[(start + i) % len(lines)] for i in range(sentences)])
+            )
 
     with ThreadPoolExecutor(callers) as threads:
-        return list(itertools.chain.from_iterable(threads.map(call, range(callers)))), time.perf_counter() - begin
+        return list(
+            itertools.chain.from_iterable(threads.map(call, range(callers)))
+        ), time.perf_counter() - begin
 
 
 def measure_loop(service, lines, callers, sentences, seconds):
@@ -101,14 +122,21 @@ def measure_loop(service, lines, callers, sentences, seconds):
     taken, elapsed = closed_loop(service, lines, callers, sentences, seconds)
     batches, rows = (service.metric(name) - old for name, old in zip(names, before, strict=True))
     p50, p95, p99 = (1000 * np.percentile(taken, [50, 95, 99])).tolist()
-    found = {"rate": len(taken) * sentences / elapsed, "p50": p50, "p95": p95, "p99": p99, "batch": rows / batches}
+    found = {
+        "rate": len(taken) * sentences / elapsed,
+        "p50": p50,
+        "p95": p95,
+        "p99": p99,
+        "batch": rows / batches,
+    }
     print(found, flush=True)
     return found
 
 
 def measure_service(service, lines, options):
     """Returns all figures of a running service."""
-    found, memory = {size: {} for size in SENTENCES}, {"start": service.memory()}
+    found = {size: {} for size in SENTENCES}
+    memory = {"start": service.memory()}
     start = {"ready": service.seconds_to_start, "first": ask(service.connect(), lines[:1])}
     for size, callers in itertools.product(SENTENCES, CALLERS):
         found[size][callers] = measure_loop(service, lines, callers, size, options.seconds)
@@ -120,8 +148,15 @@ def measure_service(service, lines, options):
 
 def main():
     parser = parser_of(__doc__, seconds=6.0)
-    parser.add_argument("saved_model", type=Path, metavar="SAVED_MODEL", help="what `python -m nmt export` wrote")
-    parser.add_argument("--requests", type=int, default=0, help="more of them at the end, to see whether memory grows")
+    parser.add_argument(
+        "saved_model", type=Path, metavar="SAVED_MODEL", help="what `python -m nmt export` wrote"
+    )
+    parser.add_argument(
+        "--requests",
+        type=int,
+        default=0,
+        help="more of them at the end, to see whether memory grows",
+    )
     options = parser.parse_args()
     lines = [line.rstrip("\n") for line in sys.stdin]
     if not lines:

@@ -1,4 +1,5 @@
-"""Prints the Markdown tables of the logs that benchmarks wrote with --json, and draws the steps of `fit`.
+"""Prints the Markdown tables of the logs that benchmarks wrote with --json, and draws the steps of
+`fit`.
 
     python benchmarks/tables.py benchmarks/results/layer.json benchmarks/results/fold.json
     python benchmarks/tables.py benchmarks/results/fit.json --png docs/fit.png            # needs matplotlib
@@ -18,11 +19,24 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.runner import ratio, write_log
 
-OURS, KERAS, LAYERNORM = "rmsnorm_tf", "keras RMSNormalization", "keras LayerNormalization"
-AGAIN, NONE = "keras RMSNormalization, again", "no norm"
-KINDS = {"layer": '`"layer"`', "rms": '`"rms"`', "partial rms": '`"rms"`, partial', "none": "`normalization=None`"}
+OURS = "rmsnorm_tf"
+KERAS = "keras RMSNormalization"
+LAYERNORM = "keras LayerNormalization"
+AGAIN = "keras RMSNormalization, again"
+NONE = "no norm"
+KINDS = {
+    "layer": '`"layer"`',
+    "rms": '`"rms"`',
+    "partial rms": '`"rms"`, partial',
+    "none": "`normalization=None`",
+}
 MODELS = ["none", "layernorm", "layernorm, again", "rmsnorm", "prmsnorm"]
-NAMES = {"graph": "tf.function", "xla": "XLA", "forward+backward": "both", "mixed_bfloat16": "bfloat16"}
+NAMES = {
+    "graph": "tf.function",
+    "xla": "XLA",
+    "forward+backward": "both",
+    "mixed_bfloat16": "bfloat16",
+}
 # Colours of Okabe and Ito. Ours and LayerNorm have those of the reports.
 BARS = {NONE: "#000000", OURS: "#D55E00", KERAS: "#009E73", LAYERNORM: "#0072B2"}
 
@@ -50,13 +64,18 @@ def layer(found):
     """Returns a table of ratios for each dtype."""
     tables = {}
     for cell in found["figures"]:
-        over, layernorm = (ratio(cell["seconds"][name], cell["seconds"][KERAS]) for name in (OURS, LAYERNORM))
+        over, layernorm = (
+            ratio(cell["seconds"][name], cell["seconds"][KERAS]) for name in (OURS, LAYERNORM)
+        )
         row = tables.setdefault(cell["dtype"], {}).setdefault(str(cell["shape"]), {})
         row[", ".join(NAMES.get(cell[name], cell[name]) for name in ("mode", "passes"))] = (
             f"{over:.2f} / {layernorm:.2f}"
         )
     return [
-        markdown([dtype, *next(iter(rows.values()))], ([shape, *row.values()] for shape, row in rows.items()))
+        markdown(
+            [dtype, *next(iter(rows.values()))],
+            ([shape, *row.values()] for shape, row in rows.items()),
+        )
         for dtype, rows in tables.items()
     ]
 
@@ -64,7 +83,9 @@ def layer(found):
 def by_process(rounds, seconds, name):
     """Returns the ratio of a layer to that of Keras in each process; each measured this many rounds."""
     starts = range(0, len(seconds[name]), rounds)
-    return [ratio(seconds[name][at : at + rounds], seconds[KERAS][at : at + rounds]) for at in starts]
+    return [
+        ratio(seconds[name][at : at + rounds], seconds[KERAS][at : at + rounds]) for at in starts
+    ]
 
 
 def fit(found):
@@ -109,7 +130,11 @@ def fold(found):
     rows = {"inference, `fold_layer_norm`": [], "training step, `replace_rms_norm`": []}
     for name, each in found["figures"].items():
         before, after = (each["seconds"][when] for when in ("before", "after"))
-        times = [f"{1e3 * median(before):.1f}", f"{1e3 * median(after):.1f}", f"{ratio(after, before):.2f}"]
+        times = [
+            f"{1e3 * median(before):.1f}",
+            f"{1e3 * median(after):.1f}",
+            f"{ratio(after, before):.2f}",
+        ]
         counts = [str(each["converted"]), str(each["left"])]
         (title,) = (title for title in rows if each["converts"] in title)
         rows[title].append([name, *counts, *times, f"{each['difference']:.1e}"])
@@ -121,7 +146,9 @@ def training(found):
 
     def cells(dtype, kind, each, none):
         over = "" if none is None else over_with_spread(each["rounds"], none["rounds"])
-        nematus, share = (_digits(each.get(name)) for name in ("ratio_nematus", "share"))  # only older logs have them
+        nematus, share = (
+            _digits(each.get(name)) for name in ("ratio_nematus", "share")
+        )  # only older logs have them
         memory = "" if each.get("mib") is None else f"{each['mib']:,.0f} ({each['mib_start']:,.0f})"
         name = f"{kind}, {NAMES.get(dtype, dtype)}"
         first = f"{each['first']:.1f}" if "share" not in each else ""
@@ -130,14 +157,17 @@ def training(found):
     heads = ["", "seconds", "over none", "over Nematus", "share of the product's rate"]
     heads += ["first update, s", "MiB (after imports)"]
     updates = found["updates"].items()
-    rows = (cells(dtype, *each, kinds.get("none")) for dtype, kinds in updates for each in kinds.items())
+    rows = (
+        cells(dtype, *each, kinds.get("none")) for dtype, kinds in updates for each in kinds.items()
+    )
     return [markdown(heads, rows)]
 
 
 def peers(found):
     """Returns the seconds of an update of each system."""
     heads = ["", "seconds", "over ours in float32", "tokens/s", "first update, s"]
-    figures, words = found["figures"], found["options"]["words"]
+    figures = found["figures"]
+    words = found["options"]["words"]
 
     def cells(name, each):
         low, middle, high = quantiles(each["rounds"], method="inclusive")
@@ -150,7 +180,9 @@ def peers(found):
 
 def decoding(found):
     """Returns the speed of each engine, over Nematus's where there is one or else over ours, and its translations."""
-    speeds, latency, texts = (found["figures"].get(name, {}) for name in ("speeds", "latency", "translations"))
+    speeds, latency, texts = (
+        found["figures"].get(name, {}) for name in ("speeds", "latency", "translations")
+    )
     names = {"ours": "`python -m nmt translate`", "Nematus": "Nematus, `translate.py`"}
     base = "Nematus" if "Nematus" in speeds else "ours"
 
@@ -158,9 +190,16 @@ def decoding(found):
         text = texts.get(name, {})
         single = f"{1e3 * median(latency[name]):.0f}" if name in latency else ""
         rate = [f"{median(speeds[name]):.0f}", f"{ratio(speeds[name], speeds[base]):.2f}"]
-        return [names.get(name, name), *rate, single, str(text.get("equal", "")), _digits(text.get("bleu"))]
+        return [
+            names.get(name, name),
+            *rate,
+            single,
+            str(text.get("equal", "")),
+            _digits(text.get("bleu")),
+        ]
 
-    options, types = found["options"], {"rnn": "RNN", "transformer": "Transformer"}
+    options = found["options"]
+    types = {"rnn": "RNN", "transformer": "Transformer"}
     model = f"{types[options['model_type']]} of {options['state_size']}, {options['layer_normalization_type']}"
     heads = [model, "sentences/s", f"over {base}", "one sentence, ms", "equal translations", "BLEU"]
     return [markdown(heads, map(cells, speeds))]
@@ -172,42 +211,83 @@ def _digits(value):
 
 def serving(found):
     """Returns a table of the loops of callers, and one of what else was measured of a service."""
-    found, names, rows = found["figures"], ("p50", "p95", "p99"), {}
+    found = found["figures"]
+    names = ("p50", "p95", "p99")
+    rows = {}
     for sentences, each in found["callers"].items():
         for callers, values in each.items():
             rows[f"{callers} caller{'s' * (callers != '1')}, requests of {sentences}"] = values
     cells = [
-        [label, f"{each['rate']:.0f}", *(f"{each[name]:,.0f}" for name in names), f"{each['batch']:.1f}"]
+        [
+            label,
+            f"{each['rate']:.0f}",
+            *(f"{each[name]:,.0f}" for name in names),
+            f"{each['batch']:.1f}",
+        ]
         for label, each in rows.items()
     ]
-    loops = markdown(["", "sentences/s", *(f"{name} ms" for name in names), "sentences in a batch"], cells)
-    start, memory = found["start"], found["memory"]
-    facts = [["seconds until ready and of the first request", f"{start['ready']:.0f}, {start['first']:.2f}"]]
+    loops = markdown(
+        ["", "sentences/s", *(f"{name} ms" for name in names), "sentences in a batch"], cells
+    )
+    start = found["start"]
+    memory = found["memory"]
+    facts = [
+        [
+            "seconds until ready and of the first request",
+            f"{start['ready']:.0f}, {start['first']:.2f}",
+        ]
+    ]
     told = ", ".join(f"{memory[when]:,.0f}" for when in ("start", "loops", "end"))
-    facts.append([f"MiB at the start, after all loops, and after {memory['requests']:,} more requests", told])
+    facts.append(
+        [f"MiB at the start, after all loops, and after {memory['requests']:,} more requests", told]
+    )
     return [loops, markdown(["", "value"], facts)]
 
 
 def replicas(found):
     """Returns the seconds of an update by the number of processes, and what they reduce."""
-    heads = ["", "processes", "s an update", "speed-up", "share of the reduction", "MB dense", "MB of rows"]
+    heads = [
+        "",
+        "processes",
+        "s an update",
+        "speed-up",
+        "share of the reduction",
+        "MB dense",
+        "MB of rows",
+    ]
     rows = []
     for model, counts in found["figures"].items():
         for number, each in counts.items():
             seconds, reduction = (each["rounds"][name] for name in ("seconds", "reduction"))
-            speedup = _digits(ratio(counts["1"]["rounds"]["seconds"], seconds)) if "1" in counts else ""
+            speedup = (
+                _digits(ratio(counts["1"]["rounds"]["seconds"], seconds)) if "1" in counts else ""
+            )
             sizes = [f"{each[name] / 1e6:.1f}" for name in ("dense", "rows")]
-            rows.append([model, number, f"{median(seconds):.2f}", speedup, f"{ratio(reduction, seconds):.0%}", *sizes])
+            rows.append(
+                [
+                    model,
+                    number,
+                    f"{median(seconds):.2f}",
+                    speedup,
+                    f"{ratio(reduction, seconds):.0%}",
+                    *sizes,
+                ]
+            )
     return [markdown(heads, rows)]
 
 
 def gpu(found):
     """Returns the milliseconds of gradients of models, then those that the GPU computes for each pass of the layer."""
-    models, layers = [], {}
+    models = []
+    layers = {}
     for entry in found["groups"]:
-        group, kinds = entry["group"], entry["kinds"]
+        group = entry["group"]
+        kinds = entry["kinds"]
         if group["what"] == "layer":
-            busy = (kinds[name]["busy"] or median(kinds[name]["rounds"]) for name in (OURS, KERAS, LAYERNORM))
+            busy = (
+                kinds[name]["busy"] or median(kinds[name]["rounds"])
+                for name in (OURS, KERAS, LAYERNORM)
+            )
             times = layers.setdefault((group["shape"], group["dtype"]), {})
             times[group["passes"]] = " / ".join(f"{1e3 * each:.3f}" for each in busy)
         else:
@@ -215,7 +295,10 @@ def gpu(found):
             times = [f"{1e3 * median(rounds[name]):.2f}" for name in MODELS]
             over = f"{ratio(rounds['rmsnorm'], rounds['layernorm']):.2f}"
             models.append([group["what"].removeprefix("gradient of the "), over, *times])
-    rows = [[*place, *(times.get(name, "") for name in ("forward", "backward"))] for place, times in layers.items()]
+    rows = [
+        [*place, *(times.get(name, "") for name in ("forward", "backward"))]
+        for place, times in layers.items()
+    ]
     return [
         markdown(["model", "rmsnorm over layernorm", *(f"{name}, ms" for name in MODELS)], models),
         markdown(["input", "dtype", "forward, ms", "backward, ms"], rows),
@@ -233,7 +316,9 @@ def publish(options, benchmark, figures, **more):
     """
     numbers = {name: value for name, value in vars(options).items() if type(value) in (int, float)}
     found = {"options": {**numbers, **more}, "figures": figures}
-    for lines in TABLES[benchmark](json.loads(json.dumps(found))):  # names are strings, as in the file
+    for lines in TABLES[benchmark](
+        json.loads(json.dumps(found))
+    ):  # names are strings, as in the file
         print("", *lines, sep="\n")
     write_log(options.json, benchmark, **found)
 
@@ -243,16 +328,31 @@ def draw(panel, found):
     widths = {units: modes["default"] for units, modes in found["figures"].items()}
     for place, (name, color) in enumerate(BARS.items()):
         heights = [ratio(seconds[name], seconds[KERAS]) for seconds in widths.values()]
-        bars = panel.bar([at + 0.2 * place - 0.3 for at in range(len(widths))], heights, 0.18, color=color, label=name)
+        bars = panel.bar(
+            [at + 0.2 * place - 0.3 for at in range(len(widths))],
+            heights,
+            0.18,
+            color=color,
+            label=name,
+        )
         panel.bar_label(bars, fmt="%.2f", fontsize=8)
     labels = [f"{units} units,\n{found['options']['depths'][units]} layers" for units in widths]
-    panel.set(xticks=range(len(widths)), xticklabels=labels, ylabel="time over Keras's RMSNorm", ylim=(0, 1.45))
+    panel.set(
+        xticks=range(len(widths)),
+        xticklabels=labels,
+        ylabel="time over Keras's RMSNorm",
+        ylim=(0, 1.45),
+    )
     panel.set_title("a training step of residual layers on a CPU: lower is better", fontsize=10)
-    panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=4, frameon=False, fontsize=8)
+    panel.legend(
+        loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=4, frameon=False, fontsize=8
+    )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="a log")
     parser.add_argument("--png", type=Path, help="draw the steps of `fit`")
     options = parser.parse_args()

@@ -4,10 +4,11 @@
     python benchmarks/training.py --config FILE.json --batches 10 --rounds 10 --json TIMES.json
     python benchmarks/training.py --baseline FOLDER --kinds none mine mine    # mine twice, to see the noise
 
-All kinds update a model in turn on the same padded batches. They come from a patched copy of the baseline, made for
-this run, or from the copy that --baseline names. The batches are random sentences of 10 to 45 words or, with --config,
-a file for `nmt train --config`, those of that training. "first" is the slowest first update with a batch, which
-includes compilation. In the log, the i-th `rounds` of all kinds were interleaved.
+All kinds update a model in turn on the same padded batches. They come from a patched copy of the
+baseline, made for this run, or from the copy that --baseline names. The batches are random
+sentences of 10 to 45 words or, with --config, a file for `nmt train --config`, those of that
+training. "first" is the slowest first update with a batch, which includes compilation. In the log,
+the i-th `rounds` of all kinds were interleaved.
 """
 
 import os
@@ -19,7 +20,15 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import tables
 from runner import parser_of, turn, updates_in_turn, write_log
-from updates import ROOT, SIZES, made_up_work, model_options, new_update, patched_baseline, real_work
+from updates import (
+    ROOT,
+    SIZES,
+    made_up_work,
+    model_options,
+    new_update,
+    patched_baseline,
+    real_work,
+)
 
 KINDS = ["none", "layernorm", "l2norm", "rmsnorm", "prmsnorm"]
 
@@ -28,35 +37,62 @@ def measure(options, work):
     """Measures all kinds and returns what --json writes."""
     from nmt.config import FILES
 
-    batches, kinds = work.batches, named(options.kinds)
-    updates = {(d, name): new_update(work, kind, d)[0] for d in options.dtypes for name, kind in kinds.items()}
-    calls = {key: lambda number, u=update: turn(lambda: u(batches[number]), 1) for key, update in updates.items()}
+    batches = work.batches
+    kinds = named(options.kinds)
+    updates = {
+        (d, name): new_update(work, kind, d)[0]
+        for d in options.dtypes
+        for name, kind in kinds.items()
+    }
+    calls = {
+        key: lambda number, u=update: turn(lambda: u(batches[number]), 1)
+        for key, update in updates.items()
+    }
     seconds, first = updates_in_turn(calls, len(batches), options.rounds)
     found = {dtype: {} for dtype in options.dtypes}
     for (dtype, name), rounds in seconds.items():
         found[dtype][name] = {"rounds": rounds, "first": first[dtype, name]}
     return {
-        "threads": int(os.environ.get("TF_NUM_INTRAOP_THREADS", 0)) or os.cpu_count(),  # of an operation
-        "options": {key: work.options[key] for key in work.options if key not in (*FILES, "layer_normalization_type")},
+        "threads": int(os.environ.get("TF_NUM_INTRAOP_THREADS", 0))
+        or os.cpu_count(),  # of an operation
+        "options": {
+            key: work.options[key]
+            for key in work.options
+            if key not in (*FILES, "layer_normalization_type")
+        },
         "updates": found,
     }
 
 
 def named(kinds):
-    """Returns the kinds by name. A kind that is given again, to see the noise, has a number in its name."""
-    return {f"{kind} {n}" if (n := kinds[: i + 1].count(kind)) > 1 else kind: kind for i, kind in enumerate(kinds)}
+    """Returns the kinds by name.
+
+    A kind that is given again, to see the noise, has a number in its name.
+    """
+    return {
+        f"{kind} {n}" if (n := kinds[: i + 1].count(kind)) > 1 else kind: kind
+        for i, kind in enumerate(kinds)
+    }
 
 
 def parse(arguments=None):
     parser = parser_of(__doc__, **SIZES, batches=6, rounds=5)
     parser.add_argument("--model_type", choices=("rnn", "transformer"), default="rnn")
-    parser.add_argument("--config", metavar="FILE", help="use the sizes, model and batches of this training")
+    parser.add_argument(
+        "--config", metavar="FILE", help="use the sizes, model and batches of this training"
+    )
     parser.add_argument("--baseline", metavar="FOLDER", help="measure this patched copy")
-    parser.add_argument("--kinds", nargs="+", default=KINDS, help="kinds of normalization in the copy")
-    parser.add_argument("--dtypes", nargs="+", default=["float32"], choices=["float32", "mixed_bfloat16"])
+    parser.add_argument(
+        "--kinds", nargs="+", default=KINDS, help="kinds of normalization in the copy"
+    )
+    parser.add_argument(
+        "--dtypes", nargs="+", default=["float32"], choices=["float32", "mixed_bfloat16"]
+    )
     options = parser.parse_args(arguments)
     if options.baseline and not Path(options.baseline, "nmt").is_dir():
-        parser.error(f"--baseline {options.baseline} contains no nmt; give a folder that was patched with apply.py")
+        parser.error(
+            f"--baseline {options.baseline} contains no nmt; give a folder that was patched with apply.py"
+        )
     return options
 
 
@@ -73,7 +109,12 @@ def main():
             if options.config:
                 work = real_work(read_json(options.config), options.batches)
             else:
-                work = made_up_work(options.batches, options.batch_size, options.vocabulary, **model_options(options))
+                work = made_up_work(
+                    options.batches,
+                    options.batch_size,
+                    options.vocabulary,
+                    **model_options(options),
+                )
             measured = measure(options, work)
         except UserError as error:
             print(f"training.py: {error}", file=sys.stderr)

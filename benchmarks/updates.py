@@ -1,6 +1,7 @@
 """Batches, models and updates for the benchmarks of training.
 
-All functions but `patched_baseline` need a patched copy of the baseline that can be imported as `nmt`.
+All functions but `patched_baseline` need a patched copy of the baseline that can be imported as
+`nmt`.
 """
 
 import itertools
@@ -28,15 +29,23 @@ class Work(NamedTuple):
 
 def transformer_options(size: int, depth: int, dropout: float = 0.0) -> dict[str, Any]:
     """Returns the options of a Transformer."""
-    found = {"model_type": "transformer", "transformer_num_heads": 4, "tie_decoder_embeddings": True}
+    found = {
+        "model_type": "transformer",
+        "transformer_num_heads": 4,
+        "tie_decoder_embeddings": True,
+    }
     found |= {"embedding_size": size, "state_size": size, "transformer_ffn_hidden_size": 4 * size}
     found |= {"transformer_enc_depth": depth, "transformer_dec_depth": depth}
-    return found | {f"transformer_dropout_{place}": dropout for place in ("embeddings", "residual", "relu", "attn")}
+    return found | {
+        f"transformer_dropout_{place}": dropout
+        for place in ("embeddings", "residual", "relu", "attn")
+    }
 
 
 def model_options(options: Any) -> dict[str, Any]:
     """Returns the options of a made-up model, from those of a command."""
-    size, dropout = options.embedding_size, getattr(options, "dropout", 0.0)
+    size = options.embedding_size
+    dropout = getattr(options, "dropout", 0.0)
     if options.model_type == "transformer":
         return transformer_options(size, 3, dropout)
     dropouts = {f"rnn_dropout_{place}": dropout for place in ("embedding", "hidden")}
@@ -47,7 +56,9 @@ def patched_baseline(folder: str) -> str:
     """Writes a patched copy of the baseline to a folder and returns the folder."""
     subprocess.run(["cp", "-r", str(ROOT / "nmt"), folder], check=True)
     subprocess.run(
-        [sys.executable, str(ROOT / "patches" / "apply.py"), "apply", folder], check=True, stdout=subprocess.DEVNULL
+        [sys.executable, str(ROOT / "patches" / "apply.py"), "apply", folder],
+        check=True,
+        stdout=subprocess.DEVNULL,
     )
     return folder
 
@@ -55,9 +66,9 @@ def patched_baseline(folder: str) -> str:
 def real_work(options: dict[str, Any], count: int) -> Work:
     """Returns `count` batches of a training with these options.
 
-    Sorts the batches of the first epoch by width, splits them into `count` equal parts and takes the middle batch of
-    each, so that each represents the same number of updates. The rarest widths are left out, because each width takes
-    its own compilation.
+    Sorts the batches of the first epoch by width, splits them into `count` equal parts and takes
+    the middle batch of each, so that each represents the same number of updates. The rarest widths
+    are left out, because each width takes its own compilation.
     """
     from nmt.config import make_config
     from nmt.storage.cache import open_cache
@@ -93,10 +104,17 @@ def made_up_work(count: int, batch_size: int, vocabulary: int, **model_options) 
         for _ in range(2):
             lengths = generator.integers(max(10, longest - 4), longest + 1, batch_size)
             mask = np.arange(padded) <= lengths[:, np.newaxis]  # includes the end of the sentence
-            ids = generator.integers(2, vocabulary, (batch_size, padded)) * (np.arange(padded) < lengths[:, np.newaxis])
+            ids = generator.integers(2, vocabulary, (batch_size, padded)) * (
+                np.arange(padded) < lengths[:, np.newaxis]
+            )
             sides += [ids.astype(np.int32), mask.astype(np.float32)]
         batches.append(Batch(*sides))
-    options = {**dict.fromkeys(_SIDES, "-"), "dictionaries": ["-", "-"], "batch_size": batch_size, **model_options}
+    options = {
+        **dict.fromkeys(_SIDES, "-"),
+        "dictionaries": ["-", "-"],
+        "batch_size": batch_size,
+        **model_options,
+    }
     return Work(batches, options, lambda config: build_model(config, vocabulary, vocabulary))
 
 
@@ -105,7 +123,9 @@ def width(batch) -> int:
     return batch.target.shape[1]
 
 
-def new_update(work: Work, kind: str, dtype: str = "float32", replicas: Any = None) -> tuple[Callable, Any]:
+def new_update(
+    work: Work, kind: str, dtype: str = "float32", replicas: Any = None
+) -> tuple[Callable, Any]:
     """Builds a model. Returns a function that updates it with a batch, and the model.
 
     With `replicas`, it takes the part of a batch that belongs to this process.
@@ -118,5 +138,6 @@ def new_update(work: Work, kind: str, dtype: str = "float32", replicas: Any = No
     config = make_config({**work.options, "layer_normalization_type": kind, "dtype": dtype})
     keras.utils.set_random_seed(1)
     model = work.build(config)
-    update, number = Update(model, config, replicas), itertools.count(1)
+    update = Update(model, config, replicas)
+    number = itertools.count(1)
     return lambda batch: update(batch, next(number)), model

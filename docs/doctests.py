@@ -15,4 +15,6 @@ _SPEC.loader.exec_module(SITE)
 class FenceDoctests(griffe.Extension):
     def on_object(self, *, obj, **kwargs):
         if obj.docstring:
-            obj.docstring.value = BLOCK.sub(lambda block: SITE.plain_blocks(block[0]), obj.docstring.value)
+            obj.docstring.value = BLOCK.sub(
+                lambda block: SITE.plain_blocks(block[0]), obj.docstring.value
+            )

@@ -31,7 +31,9 @@ def main():
         y = np.asarray(function(X))[0]
         plot.bar(range(y.size), y, color=colour, width=0.7)
         plot.hlines(0, -0.6, y.size - 0.4, color="black", linewidth=1)
-        plot.hlines(y.mean(), -0.6, y.size - 0.4, color="black", linewidth=1.5, linestyle=(0, (4, 3)))
+        plot.hlines(
+            y.mean(), -0.6, y.size - 0.4, color="black", linewidth=1.5, linestyle=(0, (4, 3))
+        )
         mean = round(float(y.mean()), 2) + 0.0  # + 0.0 turns -0.0 into 0.0
         plot.annotate(f"mean {mean:.2f}", (y.size - 0.3, mean), va="center", fontsize=15)
         plot.set_title(title, loc="left", fontsize=17, fontweight="bold", color=colour)

@@ -3,8 +3,8 @@
     python docs/run_tutorial.py                     # both
     python docs/run_tutorial.py docs/tutorial.md    # one
 
-Each page has a copy of the project of its own. Blocks marked `sh` are run. A block marked `text` after one holds its
-output. Blocks marked `bash` are not run.
+Each page has a copy of the project of its own. Blocks marked `sh` are run. A block marked `text`
+after one holds its output. Blocks marked `bash` are not run.
 """
 
 import os
@@ -35,23 +35,34 @@ def run(text: str, folder: Path) -> str:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    environment["TQDM_DISABLE"] = "1"  # A bar would be drawn into the lines of a command that prints while it runs.
+    environment["TQDM_DISABLE"] = (
+        "1"  # A bar would be drawn into the lines of a command that prints while it runs.
+    )
 
     def replace(block: re.Match) -> str:
         command = ["bash", "-e", "-c", block[1]]
         ran = subprocess.run(
-            command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command,
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         if ran.returncode:
             raise RuntimeError(f"{block[1]}\n{ran.stdout}")
-        return f"```sh\n{block[1]}```\n" + (f"\n```text\n{visible(ran.stdout)}```\n" if block[2] is not None else "")
+        return f"```sh\n{block[1]}```\n" + (
+            f"\n```text\n{visible(ran.stdout)}```\n" if block[2] is not None else ""
+        )
 
     return BLOCK.sub(replace, text)
 
 
 def visible(output: str) -> str:
     """Returns the output without TensorFlow's log."""
-    return "".join(f"{line}\n" for line in output.splitlines() if line.strip() and not HIDDEN.match(line))
+    return "".join(
+        f"{line}\n" for line in output.splitlines() if line.strip() and not HIDDEN.match(line)
+    )
 
 
 if __name__ == "__main__":

@@ -14,11 +14,20 @@ PAGES = ROOT / "build" / "pages"
 LINK = re.compile(r"(?:\]\(|<img src=\")([^)\s\"]+)")
 FENCE = re.compile(r"^ *```.*?^ *```", re.DOTALL | re.MULTILINE)
 DOCTEST = re.compile(r"^```python\n(>>> .*?)^```$", re.DOTALL | re.MULTILINE)
-NAME = re.compile(r"(?<![`\w])`([^`\s]{1,36}|-[^`\n]{1,30})`(?!`)")  # longer ones may have to break on a phone
+NAME = re.compile(
+    r"(?<![`\w])`([^`\s]{1,36}|-[^`\n]{1,30})`(?!`)"
+)  # longer ones may have to break on a phone
 PICTURE = re.compile(r"^(?:!\[[^\]]*\]\(([^)\s]+)\)|<img src=\"([^\"]+)\".*>)$", re.MULTILINE)
 RENDERED = "-notebook.md"  # X-notebook.md is the page that X.ipynb becomes
 # The search leaves these out: long reports and pages for maintainers would hide the guides.
-UNSEARCHED = ("docs/maintainers/", "experiments/", "tests/", "CHANGELOG", "CONTRIBUTING", "SECURITY")
+UNSEARCHED = (
+    "docs/maintainers/",
+    "experiments/",
+    "tests/",
+    "CHANGELOG",
+    "CONTRIBUTING",
+    "SECURITY",
+)
 
 
 def pages() -> list[Path]:
@@ -31,7 +40,11 @@ def pages() -> list[Path]:
 def links(page: Path) -> list[Path]:
     """Returns the files that a page links to, pictures included; links to other hosts are left out."""
     targets = LINK.findall(FENCE.sub("", text_of(page)))
-    return [(page.parent / target.partition("#")[0]).resolve() for target in targets if not re.match(r"\w+:|#", target)]
+    return [
+        (page.parent / target.partition("#")[0]).resolve()
+        for target in targets
+        if not re.match(r"\w+:|#", target)
+    ]
 
 
 def files_of_the_site() -> list[Path]:
@@ -73,13 +86,14 @@ def _cells(notebook: str) -> list[str | bytes]:
 def _rendered(text: str, place: str) -> str:
     """Returns a page of the repository as the site shows it.
 
-    Doctests become code that can be copied, and their outputs blocks of their own. Pictures open in full size. Names of
-    options and files do not break at a hyphen.
+    Doctests become code that can be copied, and their outputs blocks of their own. Pictures open in
+    full size. Names of options and files do not break at a hyphen.
     """
     text = DOCTEST.sub(lambda block: plain_blocks(block[1]), text)
     text = PICTURE.sub(lambda picture: f"[{picture[0]}]({picture[1] or picture[2]})", text)
     text = re.sub(r"\]\(([^)\s]+)\.ipynb\)", rf"](\1{RENDERED})", text)
-    parts, fences = FENCE.split(text), FENCE.findall(text)
+    parts = FENCE.split(text)
+    fences = FENCE.findall(text)
     named = [NAME.sub(r"`\1`{ .name }", part) for part in parts]
     text = "".join(part + fence for part, fence in zip(named, [*fences, ""], strict=True))
     return f"---\nsearch:\n  exclude: true\n---\n\n{text}" if place.startswith(UNSEARCHED) else text
@@ -87,7 +101,8 @@ def _rendered(text: str, place: str) -> str:
 
 def plain_blocks(doctest: str) -> str:
     """Returns the code of a doctest, which can be copied, with what it prints in blocks of their own."""
-    lines, kind = [], ""
+    lines = []
+    kind = ""
     for line in doctest.rstrip().splitlines():
         this = "python" if re.match(r">>>|\.\.\.( |$)", line) else "text" if line.strip() else kind
         if this != kind:

@@ -2,8 +2,8 @@
 
     python serve.py SAVED_MODEL < text
 
-Needs tensorflow and tensorflow-text, but not this project. `--without MODULE ...` makes it fail if one of these modules
-can be imported.
+Needs tensorflow and tensorflow-text, but not this project. `--without MODULE ...` makes it fail if
+one of these modules can be imported.
 """
 
 import argparse
@@ -18,7 +18,8 @@ BATCH = 128  # Lines translated at once; more take more memory.
 def load_tensorflow():
     """Imports TensorFlow and the operations of the tokenizer, without their messages about the machine."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    terminal, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    terminal = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:
         import tensorflow
@@ -32,8 +33,12 @@ def load_tensorflow():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("saved_model", metavar="SAVED_MODEL", help="folder that `python -m nmt export` wrote")
-    parser.add_argument("--without", nargs="*", default=[], metavar="MODULE", help="modules that must be missing")
+    parser.add_argument(
+        "saved_model", metavar="SAVED_MODEL", help="folder that `python -m nmt export` wrote"
+    )
+    parser.add_argument(
+        "--without", nargs="*", default=[], metavar="MODULE", help="modules that must be missing"
+    )
     arguments = parser.parse_args()
     if present := [name for name in arguments.without if importlib.util.find_spec(name)]:
         return f"{', '.join(present)} can be imported"

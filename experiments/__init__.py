@@ -1,5 +1,6 @@
-"""The experiments of the papers: a folder for each task, `reporting` for reports, `trials` for Keras trainings.
+"""The experiments of the papers: a folder for each task, `reporting` for reports, `trials` for
+Keras trainings.
 
-`python -m experiments --task TASK [DATA]` trains what is not trained yet, measures, and writes a report. A folder is a
-task if it has a `task.py`; see `README.md`.
+`python -m experiments --task TASK [DATA]` trains what is not trained yet, measures, and writes a
+report. A folder is a task if it has a `task.py`; see `README.md`.
 """

@@ -36,14 +36,27 @@ def reproduce(task: str, data: str, so_far: bool, seeds: Collection[int] = ()) -
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__.split("`: ")[1])
-    parser.add_argument("data", nargs="?", default="", help="a name that the task knows, or a folder")
-    parser.add_argument(
-        "--task", default="translation", help=f"one of {', '.join(find_tasks())} (default: translation)"
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments", description=__doc__.split("`: ")[1]
     )
-    parser.add_argument("--so-far", action="store_true", help="report on what is done; train and measure nothing")
     parser.add_argument(
-        "--seeds", nargs="+", type=int, default=[], metavar="N", help="train only these seeds, and measure nothing"
+        "data", nargs="?", default="", help="a name that the task knows, or a folder"
+    )
+    parser.add_argument(
+        "--task",
+        default="translation",
+        help=f"one of {', '.join(find_tasks())} (default: translation)",
+    )
+    parser.add_argument(
+        "--so-far", action="store_true", help="report on what is done; train and measure nothing"
+    )
+    parser.add_argument(
+        "--seeds",
+        nargs="+",
+        type=int,
+        default=[],
+        metavar="N",
+        help="train only these seeds, and measure nothing",
     )
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -54,7 +67,9 @@ def main() -> None:
         sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, "-m", "experiments", *sys.argv[1:]])
     except (UserError, OSError, ModuleNotFoundError) as error:
-        remedy = "; `make reproduce` installs what is needed" * isinstance(error, ModuleNotFoundError)
+        remedy = "; `make reproduce` installs what is needed" * isinstance(
+            error, ModuleNotFoundError
+        )
         print(f"experiments: {error}{remedy}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:

@@ -1,6 +1,8 @@
-"""`python -m experiments.archive NAME FOLDER` writes the logs of a kept report to a folder, each as JSON.
+"""`python -m experiments.archive NAME FOLDER` writes the logs of a kept report to a folder, each as
+JSON.
 
-They are kept in one compressed file, which holds the content of each log by its name. A file that is there stays.
+They are kept in one compressed file, which holds the content of each log by its name. A file that
+is there stays.
 """
 
 import argparse
@@ -47,7 +49,9 @@ def unpack(folder: Path, to: Path) -> None:
 def main() -> None:
     results = Path(__file__).parent / "results"
     names = sorted(path.parent.name for path in results.glob(f"*/{ARCHIVE}"))
-    parser = argparse.ArgumentParser(prog="python -m experiments.archive", description=__doc__.split("` ", 1)[1])
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.archive", description=__doc__.split("` ", 1)[1]
+    )
     parser.add_argument("name", metavar="NAME", choices=names, help=f"one of {', '.join(names)}")
     parser.add_argument("folder", metavar="FOLDER", type=Path)
     options = parser.parse_args()

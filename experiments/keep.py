@@ -1,8 +1,9 @@
 """`python -m experiments.keep NAME ...` writes kept reports anew from their kept logs and remarks.
 
-A name is that of a task, of a corpus of the task `translation`, or of a plan, such as `planned`. The kept logs are in
-one file of experiments/results/NAME; the logs of this checkout, experiments/logs/NAME, are added first. `remarks.md`
-beside them explains the results of a task; a corpus declares its own. The page over all reports is written too.
+A name is that of a task, of a corpus of the task `translation`, or of a plan, such as `planned`.
+The kept logs are in one file of experiments/results/NAME; the logs of this checkout,
+experiments/logs/NAME, are added first. `remarks.md` beside them explains the results of a task; a
+corpus declares its own. The page over all reports is written too.
 """
 
 import argparse
@@ -25,14 +26,17 @@ from .trials.book import ROOT, Book
 
 
 def keep(name: str, results: Path = RESULTS, new: Path = ROOT / "experiments" / "logs") -> None:
-    """Writes a report to its folder in `results`, from the logs there and those in the folders of `new`.
+    """Writes a report to its folder in `results`, from the logs there and those in the folders of
+    `new`.
 
     Raises:
         UserError: There are no logs, or one has other options than the task or the corpus.
     """
     folder = results / name
     with tempfile.TemporaryDirectory() as temporary:
-        kept = Path(temporary, "kept")  # a copy: logs that the report refuses do not reach the archive
+        kept = Path(
+            temporary, "kept"
+        )  # a copy: logs that the report refuses do not reach the archive
         if folder.exists():
             shutil.copytree(folder, kept)
         for each in PLANS[name].corpora if name in PLANS else (name,):
@@ -41,7 +45,9 @@ def keep(name: str, results: Path = RESULTS, new: Path = ROOT / "experiments" / 
         try:
             made = make(name, kept, Path(temporary))
         except UserError as error:
-            raise UserError(f"no report of the logs in {new} and {folder}, which stay as they are: {error}") from None
+            raise UserError(
+                f"no report of the logs in {new} and {folder}, which stay as they are: {error}"
+            ) from None
         folder.mkdir(parents=True, exist_ok=True)
         write_archive(folder, read_archive(kept))
         for picture in folder.glob("*.png"):
@@ -55,7 +61,8 @@ def _task(name: str, folder: Path, temporary: Path) -> Path:
     """Writes the report of a task to a temporary folder and returns its own."""
     remarks = folder / "remarks.md"
     book = Book(name)
-    book.logs, book.report = temporary / "logs", temporary / "report"
+    book.logs = temporary / "logs"
+    book.report = temporary / "report"
     unpack(folder, book.logs)
     experiment = importlib.import_module(f"experiments.{name}.task").EXPERIMENT
     experiment.report(book, [remarks.read_text("utf-8").strip()] if remarks.exists() else [])
@@ -64,7 +71,8 @@ def _task(name: str, folder: Path, temporary: Path) -> Path:
 
 def _translation(name: str, folder: Path, temporary: Path) -> Path:
     """Writes the report of a corpus or a plan to a temporary folder and returns its own."""
-    plan, place = PLANS.get(name), Place(name, temporary)
+    plan = PLANS.get(name)
+    place = Place(name, temporary)
     for each in plan.corpora if plan else (name,):
         unpack(folder, Place(each, temporary).logs)
     if not (plan.report(temporary) if plan else translation.report(read_corpus(name), place)):
@@ -77,8 +85,12 @@ def main() -> None:
     of_plans = {each for plan in PLANS.values() for each in plan.corpora}
     known = {path.stem for path in CORPORA.glob("*.json")} | set(find_tasks())
     names = sorted({path.parent.name for path in places} & known - of_plans | PLANS.keys())
-    parser = argparse.ArgumentParser(prog="python -m experiments.keep", description=__doc__.split("` ", 1)[1])
-    parser.add_argument("names", nargs="+", metavar="NAME", choices=names, help=f"one of {', '.join(names)}")
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.keep", description=__doc__.split("` ", 1)[1]
+    )
+    parser.add_argument(
+        "names", nargs="+", metavar="NAME", choices=names, help=f"one of {', '.join(names)}"
+    )
     try:
         for name in parser.parse_args().names:
             keep(name)

@@ -13,9 +13,16 @@ from .reporting.speed import told
 from .reporting.writer import markdown_table
 
 RESULTS = Path(__file__).parent / "results"
-PLANNED, PRE_NORM = "planned", "multi30k_pre_norm"  # the reports of the plans
+PLANNED = "planned"  # the reports of the plans
+PRE_NORM = "multi30k_pre_norm"
 _BENCHMARKS = Path(__file__).parents[1] / "benchmarks" / "results"
-_TOO_SHORT = ("cifar10", "draw", "mnist", "multi30k_transformer", "order_embeddings")  # to judge; the page says so
+_TOO_SHORT = (
+    "cifar10",
+    "draw",
+    "mnist",
+    "multi30k_transformer",
+    "order_embeddings",
+)  # to judge; the page says so
 _PAGE = RESULTS / "overview.md"  # the page with gaps for the tables
 
 
@@ -91,9 +98,16 @@ def _at_the_papers_size() -> dict[str, str]:
     """Returns the ratios to LayerNorm's time in RNNs of the paper's size: of an update, of a gradient on a GPU."""
     names = ("once/training_paper", "gpu")
     update, gpu = (json.loads((_BENCHMARKS / f"{name}.json").read_text("utf-8")) for name in names)
-    (rnn,) = (each["kinds"] for each in gpu["groups"] if each["group"]["what"].startswith("gradient of the RNN"))
+    (rnn,) = (
+        each["kinds"]
+        for each in gpu["groups"]
+        if each["group"]["what"].startswith("gradient of the RNN")
+    )
     kinds = {"update": update["updates"]["float32"], "gradient": rnn}
-    found = {of: ratio(each["rmsnorm"]["rounds"], each["layernorm"]["rounds"]) for of, each in kinds.items()}
+    found = {
+        of: ratio(each["rmsnorm"]["rounds"], each["layernorm"]["rounds"])
+        for of, each in kinds.items()
+    }
     return {**{of: f"{taken:.2f}" for of, taken in found.items()}, "gpu": gpu["device"]}
 
 
@@ -104,17 +118,24 @@ def _others(reports: Mapping[str, Mapping[str, Any]]) -> str:
         judged = report["sections"].get("differences", {}).get("data", [])
         if name not in (PLANNED, PRE_NORM, *_TOO_SHORT):
             cells = [
-                _differences(judged, *pair) for pair in (("LayerNorm", "without a norm"), ("RMSNorm", "LayerNorm"))
+                _differences(judged, *pair)
+                for pair in (("LayerNorm", "without a norm"), ("RMSNorm", "LayerNorm"))
             ]
             rows.append([f"[{report['title']}]({name}/report.md)", *cells])
-    return markdown_table(["task", "LayerNorm minus without a norm", "RMSNorm minus LayerNorm"], rows, ":---")
+    return markdown_table(
+        ["task", "LayerNorm minus without a norm", "RMSNorm minus LayerNorm"], rows, ":---"
+    )
 
 
 def _differences(judged: Sequence[Mapping[str, Any]], one: str, other: str) -> str:
     """Returns the differences of all settings of two kinds; a setting is in parentheses behind a kind."""
     pair = re.compile(rf"{one}\b(?: (\(.*?\)))?.* minus {other}\b")
     found = [(pair.match(each["pair"]), each) for each in judged]
-    told = [f"{each['ours']} {match[1] or ''}".strip() + f": {each['verdict']}" for match, each in found if match]
+    told = [
+        f"{each['ours']} {match[1] or ''}".strip() + f": {each['verdict']}"
+        for match, each in found
+        if match
+    ]
     return "; ".join(told) or "not judged"
 
 

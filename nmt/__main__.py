@@ -1,4 +1,7 @@
-"""Runs `python -m nmt COMMAND`. For an error that the user can fix, prints one message and exits with status 2."""
+"""Runs `python -m nmt COMMAND`.
+
+For an error that the user can fix, prints one message and exits with status 2.
+"""
 
 import contextlib
 import hashlib
@@ -21,19 +24,27 @@ _ROOM_OF_CACHE = 2**30  # bytes; more than the programs of a training need
 
 
 def _keep_compiled() -> None:
-    """Makes XLA cache compiled programs in the user's cache directory. NMT_XLA_CACHE names another one, or is `off`.
+    """Makes XLA cache compiled programs in the user's cache directory. NMT_XLA_CACHE names another
+    one, or is `off`.
 
-    Each processor and each version of TensorFlow has its own directory, because a program compiled for another one
-    must not be loaded. There is no cache if the user has set TF_XLA_FLAGS, or if the directory cannot be written or is
-    almost full: XLA would end the training when it cannot write.
+    Each processor and each version of TensorFlow has its own directory, because a program compiled
+    for another one must not be loaded. There is no cache if the user has set TF_XLA_FLAGS, or if
+    the directory cannot be written or is almost full: XLA would end the training when it cannot
+    write.
     """
-    place = os.environ.get("NMT_XLA_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "nmt-xla")
+    place = os.environ.get("NMT_XLA_CACHE") or Path(
+        os.environ.get("XDG_CACHE_HOME") or "~/.cache", "nmt-xla"
+    )
     if place == "off" or "TF_XLA_FLAGS" in os.environ:
         return
     with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: the user has no home
         processors = Path("/proc/cpuinfo").read_text().splitlines()
-        of_machine = sorted({line for line in processors if line.startswith(("flags", "Features", "model"))})
-        key = hashlib.sha256("\n".join([importlib.metadata.version("tensorflow"), *of_machine]).encode())
+        of_machine = sorted(
+            {line for line in processors if line.startswith(("flags", "Features", "model"))}
+        )
+        key = hashlib.sha256(
+            "\n".join([importlib.metadata.version("tensorflow"), *of_machine]).encode()
+        )
         directory = Path(place).expanduser() / key.hexdigest()[:12]
         directory.mkdir(parents=True, exist_ok=True)
         has_room = shutil.disk_usage(directory).free > _ROOM_OF_CACHE
@@ -45,7 +56,9 @@ def _keep_compiled() -> None:
 
 def main() -> None:
     """Runs the command of the command line."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # no traceback for Ctrl-C during imports
+    if (
+        signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    ):  # no traceback for Ctrl-C during imports
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     if not os.isatty(2):  # write fewer progress lines to a log file
         os.environ.setdefault("TQDM_MININTERVAL", "30")
@@ -66,10 +79,16 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        _fail(": ".join(map(str, filter(None, (error.filename, error.strerror or error)))).replace("\n", " "))
+        _fail(
+            ": ".join(map(str, filter(None, (error.filename, error.strerror or error)))).replace(
+                "\n", " "
+            )
+        )
     except (UnicodeError, MemoryError, tf.errors.OpError) as error:
         said = sentence_of(str(error))
-        if isinstance(error, MemoryError) or re.search("OOM|out of memory|allocat", said, re.IGNORECASE):
+        if isinstance(error, MemoryError) or re.search(
+            "OOM|out of memory|allocat", said, re.IGNORECASE
+        ):
             _fail(f"memory ran out: give smaller batches or sizes, or end other programs ({said})")
         _fail(f"{type(error).__name__}: {said}")
     except KeyboardInterrupt:
@@ -81,7 +100,10 @@ def main() -> None:
 
 
 def _handle_signals() -> None:
-    """Makes SIGTERM and Ctrl-C raise exceptions, so that temporary files are removed. Ignored signals stay ignored."""
+    """Makes SIGTERM and Ctrl-C raise exceptions, so that temporary files are removed.
+
+    Ignored signals stay ignored.
+    """
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:

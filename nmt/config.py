@@ -1,7 +1,7 @@
 """The configuration of a training.
 
-Every option is declared once, here, under its name in Nematus if Nematus has it. `commands/parser.py` makes the
-command line of these declarations.
+Every option is declared once, here, under its name in Nematus if Nematus has it.
+`commands/parser.py` makes the command line of these declarations.
 """
 
 import dataclasses
@@ -41,10 +41,23 @@ VALID_METRICS = ("bleu", "chrf", "loss")
 _APPLY = f"python patches/apply.py apply {os.path.relpath(Path(__file__).parents[1])}"
 
 # The largest values of options: beyond them, the memory of any machine ends before a message does.
-_SIZE, _COUNT, _DEPTH = 100_000, 10_000_000, 1000  # of a layer or a batch, of words or tokens, and of layers or heads
+_SIZE = 100_000  # of a layer or a batch, of words or tokens, and of layers or heads
+_COUNT = 10_000_000
+_DEPTH = 1000
 # Names that options had in earlier versions, which configurations and checkpoints may have.
 RENAMED = {"clip_norm": "clip_counts"}
-TOKENIZERS = ("13a", "intl", "zh", "char", "ja-mecab", "ko-mecab", "spm", "flores101", "flores200", "none")
+TOKENIZERS = (
+    "13a",
+    "intl",
+    "zh",
+    "char",
+    "ja-mecab",
+    "ko-mecab",
+    "spm",
+    "flores101",
+    "flores200",
+    "none",
+)
 
 
 @dataclass(frozen=True)
@@ -54,7 +67,9 @@ class Config:
     source_dataset: str | tuple[str, ...] = required_text(
         "training text, source side, one sentence a line: files or patterns such as 'train-*.en', also .gz and .zst"
     )
-    target_dataset: str | tuple[str, ...] = required_text("training text, target side, files in the same order")
+    target_dataset: str | tuple[str, ...] = required_text(
+        "training text, target side, files in the same order"
+    )
     dataset_weights: tuple[float, ...] | None = option(
         None,
         "weight of each file or pattern of --source_dataset: how often an epoch takes its pairs; by default, once",
@@ -66,8 +81,12 @@ class Config:
     dictionaries: tuple[str, str] = required_file(
         "source and target vocabulary: SentencePiece .model or Nematus .json", nargs=2
     )
-    source_vocab_sizes: int | None = between(None, "use only this many words of a .json source dictionary", 4, _COUNT)
-    target_vocab_size: int | None = between(None, "use only this many words of a .json target dictionary", 4, _COUNT)
+    source_vocab_sizes: int | None = between(
+        None, "use only this many words of a .json source dictionary", 4, _COUNT
+    )
+    target_vocab_size: int | None = between(
+        None, "use only this many words of a .json target dictionary", 4, _COUNT
+    )
     valid_source_dataset: str | tuple[str, ...] = required_text("text for validation, source side")
     valid_target_dataset: str | tuple[str, ...] = required_text("text for validation, target side")
     target_prefixes: tuple[str, ...] | None = option(
@@ -78,12 +97,19 @@ class Config:
         metavar="PREFIX",
     )
     valid_target_prefixes: tuple[str, ...] | None = option(
-        None, "the same for --valid_target_dataset; translations there begin with it", nargs="+", metavar="PREFIX"
+        None,
+        "the same for --valid_target_dataset; translations there begin with it",
+        nargs="+",
+        metavar="PREFIX",
     )
     valid_sample: int | None = positive(
-        None, "validate on this many pairs of each file or pattern, evenly spread; by default, on all", _COUNT
+        None,
+        "validate on this many pairs of each file or pattern, evenly spread; by default, on all",
+        _COUNT,
     )
-    maxlen: int = positive(100, "leave out training pairs with more tokens than this on either side", _SIZE)
+    maxlen: int = positive(
+        100, "leave out training pairs with more tokens than this on either side", _SIZE
+    )
     max_length_ratio: float | None = option(
         None,
         "leave out training pairs whose longer side has more than this many times the tokens of the other",
@@ -91,11 +117,15 @@ class Config:
         lambda value: value >= 1,
     )
 
-    # From here to the dropout, options decide which weights there are and what they mean. Those of other model types
-    # have no effect.
+    # From here to the dropout, options decide which weights there are and what they mean. Those of
+    # other model types have no effect.
     model_type: str = choice("rnn", "architecture", ARCHITECTURES)
-    embedding_size: int = positive(512, "size of the word embeddings; in a Transformer, --state_size", _SIZE)
-    state_size: int = positive(1000, "size of each GRU, or of a Transformer's layers, where the default is 512", _SIZE)
+    embedding_size: int = positive(
+        512, "size of the word embeddings; in a Transformer, --state_size", _SIZE
+    )
+    state_size: int = positive(
+        1000, "size of each GRU, or of a Transformer's layers, where the default is 512", _SIZE
+    )
     layer_normalization_type: str = choice(
         "none",
         "kind of every normalization in the model; the default of a Transformer is layernorm",
@@ -103,30 +133,50 @@ class Config:
         f"; `{_APPLY}` adds those of patches/nmt",
     )
     tie_decoder_embeddings: bool = option(False, "use the target embedding as the output matrix")
-    tie_encoder_decoder_embeddings: bool = option(False, "use one embedding for both sides, as of `nmt vocab --joint`")
+    tie_encoder_decoder_embeddings: bool = option(
+        False, "use one embedding for both sides, as of `nmt vocab --joint`"
+    )
     output_hidden_activation: str = rnn_only(
         choice("tanh", "activation before the output layer", ("tanh", "relu", "prelu", "linear"))
     )
     rnn_enc_depth: int = rnn_only(positive(1, "levels of the encoder", _DEPTH))
-    rnn_enc_transition_depth: int = rnn_only(positive(1, "GRUs one after another in each of its levels", _DEPTH))
-    rnn_dec_depth: int = rnn_only(positive(1, "levels of the decoder; the first has the attention", _DEPTH))
+    rnn_enc_transition_depth: int = rnn_only(
+        positive(1, "GRUs one after another in each of its levels", _DEPTH)
+    )
+    rnn_dec_depth: int = rnn_only(
+        positive(1, "levels of the decoder; the first has the attention", _DEPTH)
+    )
     rnn_dec_base_transition_depth: int = rnn_only(
         between(2, "GRUs one after another in the first level of the decoder", 2, _DEPTH)
     )
-    rnn_dec_high_transition_depth: int = rnn_only(positive(1, "GRUs one after another in each other level", _DEPTH))
-    rnn_dec_deep_context: bool = rnn_only(option(False, "give the attended context to the further levels too"))
+    rnn_dec_high_transition_depth: int = rnn_only(
+        positive(1, "GRUs one after another in each other level", _DEPTH)
+    )
+    rnn_dec_deep_context: bool = rnn_only(
+        option(False, "give the attended context to the further levels too")
+    )
     transformer_enc_depth: int = transformer_only(positive(6, "layers of the encoder", _DEPTH))
     transformer_dec_depth: int = transformer_only(positive(6, "layers of the decoder", _DEPTH))
-    transformer_ffn_hidden_size: int = transformer_only(positive(2048, "inner size of the feed-forwards", _SIZE))
+    transformer_ffn_hidden_size: int = transformer_only(
+        positive(2048, "inner size of the feed-forwards", _SIZE)
+    )
     transformer_num_heads: int = transformer_only(positive(8, "heads of each attention", _DEPTH))
     transformer_norm_position: str = transformer_only(
-        choice("pre", "normalize the input of each sublayer (pre) or its residual sum (post)", ("pre", "post"))
+        choice(
+            "pre",
+            "normalize the input of each sublayer (pre) or its residual sum (post)",
+            ("pre", "post"),
+        )
     )
     transformer_activation: str = transformer_only(
         choice("relu", "activation in the feed-forwards", ("relu", "swish", "gelu"))
     )
-    transformer_attention_bias: bool = transformer_only(option(False, "add biases to the projections of attention"))
-    transformer_output_bias: bool = transformer_only(option(False, "add a bias to the output layer"))
+    transformer_attention_bias: bool = transformer_only(
+        option(False, "add biases to the projections of attention")
+    )
+    transformer_output_bias: bool = transformer_only(
+        option(False, "add a bias to the output layer")
+    )
     transformer_positions: str = transformer_only(
         choice(
             "tensor2tensor",
@@ -147,17 +197,29 @@ class Config:
     rnn_dropout_hidden: float = rnn_only(fraction(0.0, "dropout of hidden units"))
     rnn_dropout_source: float = rnn_only(fraction(0.0, "dropout of whole source words"))
     rnn_dropout_target: float = rnn_only(fraction(0.0, "dropout of whole target words"))
-    transformer_dropout_embeddings: float = transformer_only(fraction(0.1, "dropout of embeddings and positions"))
-    transformer_dropout_residual: float = transformer_only(fraction(0.1, "dropout of sublayer outputs"))
-    transformer_dropout_relu: float = transformer_only(fraction(0.1, "dropout of feed-forward network inputs"))
-    transformer_dropout_attn: float = transformer_only(fraction(0.1, "dropout of attention weights"))
-    transformer_drophead: float = transformer_only(fraction(0.0, "dropout of whole attention heads"))
+    transformer_dropout_embeddings: float = transformer_only(
+        fraction(0.1, "dropout of embeddings and positions")
+    )
+    transformer_dropout_residual: float = transformer_only(
+        fraction(0.1, "dropout of sublayer outputs")
+    )
+    transformer_dropout_relu: float = transformer_only(
+        fraction(0.1, "dropout of feed-forward network inputs")
+    )
+    transformer_dropout_attn: float = transformer_only(
+        fraction(0.1, "dropout of attention weights")
+    )
+    transformer_drophead: float = transformer_only(
+        fraction(0.0, "dropout of whole attention heads")
+    )
     subword_sampling: float = fraction(
         0.0,
         "split the training text at random: the probability of skipping a merge of a BPE vocabulary, or the exponent "
         "of a unigram one's probabilities; 0 turns it off",
     )
-    label_smoothing: float = fraction(0.0, "probability moved from the right word to all (Transformer: to others)")
+    label_smoothing: float = fraction(
+        0.0, "probability moved from the right word to all (Transformer: to others)"
+    )
     batch_size: int = positive(80, "sentence pairs per update", _SIZE)
     token_batch_size: int | None = positive(
         None, "tokens per update on each side, padding counted, instead of --batch_size", _COUNT
@@ -172,7 +234,8 @@ class Config:
     adam_beta2: float = fraction(0.999, "decay of Adam's second moment")
     adam_epsilon: float = positive(1e-8, "constant in Adam's denominator")
     weight_decay: float = non_negative(
-        0.0, "AdamW: an update takes this share of each matrix away, times the learning rate; 0 turns it off"
+        0.0,
+        "AdamW: an update takes this share of each matrix away, times the learning rate; 0 turns it off",
     )
     clip_c: float = non_negative(1.0, "clip the gradient to this global norm; 0 turns it off")
     clip_counts: str = choice(
@@ -182,10 +245,12 @@ class Config:
         ("occurrences", "words"),
     )
     gradient_aggregation_steps: int = positive(
-        1, "split each batch into this many parts and add up their gradients: less memory, the same update"
+        1,
+        "split each batch into this many parts and add up their gradients: less memory, the same update",
     )
     exponential_smoothing: float = fraction(
-        0.0, "validate and keep a moving average of the weights, in which the newest have this share; 0 turns it off"
+        0.0,
+        "validate and keep a moving average of the weights, in which the newest have this share; 0 turns it off",
     )
     dtype: str = choice(
         "float32",
@@ -193,12 +258,18 @@ class Config:
         ("float32", "mixed_bfloat16"),
     )
     deterministic: bool = option(
-        False, "use deterministic operations: the same seed gives the same run on a GPU too, but slower"
+        False,
+        "use deterministic operations: the same seed gives the same run on a GPU too, but slower",
     )
-    reload: str | None = option(None, "start with the weights of the best model in this directory", metavar="DIR")
-    reload_training_progress: bool = option(False, "with --reload: take over optimizer and updates too")
+    reload: str | None = option(
+        None, "start with the weights of the best model in this directory", metavar="DIR"
+    )
+    reload_training_progress: bool = option(
+        False, "with --reload: take over optimizer and updates too"
+    )
     reload_other_vocabularies: bool = option(
-        False, "with --reload: take other --dictionaries than it was trained with, and keep the words that both have"
+        False,
+        "with --reload: take other --dictionaries than it was trained with, and keep the words that both have",
     )
     seed: int = between(1234, "seed of initialisation, order and dropout", 0, MOST)
 
@@ -210,17 +281,23 @@ class Config:
         ("constant", "transformer", "warmup-plateau-decay"),
     )
     learning_rate: float = only_with(
-        positive(0.0001, "learning rate of Adam, or its peak"), learning_schedule=("constant", "warmup-plateau-decay")
+        positive(0.0001, "learning rate of Adam, or its peak"),
+        learning_schedule=("constant", "warmup-plateau-decay"),
     )
     warmup_steps: int = only_with(
         positive(8000, "updates until the learning rate reaches its peak"),
         learning_schedule=("transformer", "warmup-plateau-decay"),
     )
-    plateau_steps: int = only_with(non_negative(0, "updates at the peak"), learning_schedule=("warmup-plateau-decay",))
-    learning_rate_reduce_factor: float = fraction(
-        0.0, "multiply the learning rate by this on a plateau of the validation loss; 0 turns it off"
+    plateau_steps: int = only_with(
+        non_negative(0, "updates at the peak"), learning_schedule=("warmup-plateau-decay",)
     )
-    learning_rate_reduce_num_not_improved: int = positive(8, "validations in a row without a lower loss")
+    learning_rate_reduce_factor: float = fraction(
+        0.0,
+        "multiply the learning rate by this on a plateau of the validation loss; 0 turns it off",
+    )
+    learning_rate_reduce_num_not_improved: int = positive(
+        8, "validations in a row without a lower loss"
+    )
 
     finish_after: int = positive(10_000_000, "stop after this many updates")
     max_epochs: int = positive(5000, "stop after this many passes over the training text")
@@ -230,11 +307,21 @@ class Config:
         "updates between validations, each of which saves a checkpoint; by default, those of a pass over the training "
         "text, but at least 500 and at most 10000",
     )
-    valid_metric: str = choice("bleu", "metric that chooses the best model, then the loss", VALID_METRICS)
-    valid_tokenizer: str = choice("13a", "tokenizer of sacreBLEU; char suits any script", TOKENIZERS)
-    save_freq: int | None = positive(None, "updates between further checkpoints; by default, one every 10 minutes")
-    keep: int = non_negative(0, "keep the models of this many latest validations, for `nmt average`")
-    keep_best: int = non_negative(0, "keep the models of this many best validations too, for `nmt average`")
+    valid_metric: str = choice(
+        "bleu", "metric that chooses the best model, then the loss", VALID_METRICS
+    )
+    valid_tokenizer: str = choice(
+        "13a", "tokenizer of sacreBLEU; char suits any script", TOKENIZERS
+    )
+    save_freq: int | None = positive(
+        None, "updates between further checkpoints; by default, one every 10 minutes"
+    )
+    keep: int = non_negative(
+        0, "keep the models of this many latest validations, for `nmt average`"
+    )
+    keep_best: int = non_negative(
+        0, "keep the models of this many best validations too, for `nmt average`"
+    )
     summary_freq: int = positive(100, "updates between entries in the log for TensorBoard")
     valid_batch_size: int = like(DecodingOptions, "batch_size")
     beam_size: int = like(DecodingOptions, "beam_size")
@@ -246,8 +333,16 @@ class Config:
 
     def fixed_options(self) -> dict[str, Any]:
         """Returns the options that have an effect and stay the same when a training resumes; files may move."""
-        others = (*CHANGEABLE, *FILES, *(field.name for field in dataclasses.fields(self) if "reload" in field.name))
-        fields = [field for field in dataclasses.fields(self) if field.name not in others and has_effect(field, self)]
+        others = (
+            *CHANGEABLE,
+            *FILES,
+            *(field.name for field in dataclasses.fields(self) if "reload" in field.name),
+        )
+        fields = [
+            field
+            for field in dataclasses.fields(self)
+            if field.name not in others and has_effect(field, self)
+        ]
         return {field.name: getattr(self, field.name) for field in fields}
 
     @property
@@ -259,7 +354,9 @@ class Config:
     @property
     def architecture(self) -> dict[str, Any]:
         """The options that two models must share to have the same weights."""
-        return {name: value for name, value in self.fixed_options().items() if name in _ARCHITECTURE}
+        return {
+            name: value for name, value in self.fixed_options().items() if name in _ARCHITECTURE
+        }
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the configuration as a JSON file for `--config`."""
@@ -269,14 +366,23 @@ class Config:
 _NAMES = [field.name for field in dataclasses.fields(Config)]
 _ARCHITECTURE = _NAMES[_NAMES.index("model_type") : _NAMES.index("rnn_dropout_embedding")]
 CHANGEABLE = _NAMES[_NAMES.index("learning_schedule") :]
-# Options whose default had other values in earlier versions. A training goes on with those that it has.
+# Options whose default had other values in earlier versions. A training goes on with those that it
+# has.
 DEPENDENT = ("loss_function", "layer_normalization_type")
-FILES = tuple(field.name for field in dataclasses.fields(Config) if field.metadata["argument"].get("metavar") == "FILE")
+FILES = tuple(
+    field.name
+    for field in dataclasses.fields(Config)
+    if field.metadata["argument"].get("metavar") == "FILE"
+)
 
 
 def read_options(path: Path) -> dict[str, Any]:
     """Returns the options in a file: YAML if its name ends in `.yaml` or `.yml`, else JSON."""
-    return read_yaml(path, dataclasses.fields(Config)) if path.suffix in (".yaml", ".yml") else read_json(path)
+    return (
+        read_yaml(path, dataclasses.fields(Config))
+        if path.suffix in (".yaml", ".yml")
+        else read_json(path)
+    )
 
 
 def make_config(options: dict[str, Any]) -> Config:
@@ -300,10 +406,14 @@ def read_config(directory: Path) -> Config:
         return make_config({"loss_function": LOSSES[0], **read_json(path, directory)})
     except UserError as error:
         lines = str(error).splitlines()
-        raise UserError("\n".join(line if str(path) in line else f"{path}: {line}" for line in lines)) from None
+        raise UserError(
+            "\n".join(line if str(path) in line else f"{path}: {line}" for line in lines)
+        ) from None
 
 
 def _unknown(name: str) -> str:
     close = difflib.get_close_matches(name, _NAMES, 1)
-    hint = f"did you mean {close[0]}?" if close else "`python -m nmt train --help` lists the options"
+    hint = (
+        f"did you mean {close[0]}?" if close else "`python -m nmt train --help` lists the options"
+    )
     return f"unknown option {name}; {hint}"

@@ -13,11 +13,16 @@ from typing import Any
 
 from .errors import UserError
 
-LEAST, MOST = 1e-30, 2**31 - 1  # sizes of numbers
+LEAST = 1e-30  # sizes of numbers
+MOST = 2**31 - 1
 
 
 def option(
-    default: Any, text: str, allowed: str = "", ok: Callable[[Any], bool] = lambda value: True, **argument
+    default: Any,
+    text: str,
+    allowed: str = "",
+    ok: Callable[[Any], bool] = lambda value: True,
+    **argument,
 ) -> Any:
     """Declares an option: default, help, the allowed values in words, whether a value is one, more for argparse."""
     metadata = {"help": text, "allowed": allowed, "ok": ok, "argument": argument, "with": {}}
@@ -39,7 +44,9 @@ def like(options: type, name: str) -> Any:
     return dataclasses.field(default=field.default, metadata=field.metadata)
 
 
-required_file = functools.partial(option, None, metavar="FILE")  # the code that reads the file checks that it exists
+required_file = functools.partial(
+    option, None, metavar="FILE"
+)  # the code that reads the file checks that it exists
 required_text = functools.partial(required_file, nargs="+")
 
 
@@ -63,7 +70,13 @@ def fraction(default: float, text: str) -> Any:
 
 def choice(default: str, text: str, choices: Collection[str], hint: str = "") -> Any:
     metavar = f"{{{','.join(choices)}}}"
-    return option(default, text, f"one of {', '.join(choices)}{hint}", lambda value: value in choices, metavar=metavar)
+    return option(
+        default,
+        text,
+        f"one of {', '.join(choices)}{hint}",
+        lambda value: value in choices,
+        metavar=metavar,
+    )
 
 
 def has_effect(field: dataclasses.Field, config: Any) -> bool:
@@ -74,7 +87,9 @@ def has_effect(field: dataclasses.Field, config: Any) -> bool:
 def mistakes(config: Any) -> list[str]:
     """Returns a message for each wrong option of a dataclass or, if none is wrong, for each that has no effect."""
     fields = dataclasses.fields(config)
-    wrong = [message for field in fields if (message := mistake(field, getattr(config, field.name)))]
+    wrong = [
+        message for field in fields if (message := mistake(field, getattr(config, field.name)))
+    ]
     return wrong or list(_without_effect(config))
 
 
@@ -82,7 +97,9 @@ def mistake(field: dataclasses.Field, value: Any) -> str | None:
     """Returns a message if the value of an option is wrong, and `None` otherwise."""
     kinds = _kinds(field)
     if value is None:
-        return None if is_optional(field) else f"--{field.name} is missing: {field.metadata['help']}"
+        return (
+            None if is_optional(field) else f"--{field.name} is missing: {field.metadata['help']}"
+        )
     if not any(_fits(kind, value) for kind in kinds):
         described = next(filter(None, map(_DESCRIBED.get, kinds)), f"of type {kinds[0].__name__}")
         return f"--{field.name} is {short(value)}; it must be {described}"
@@ -123,7 +140,8 @@ def is_optional(field: dataclasses.Field) -> bool:
 
 def argument(field: dataclasses.Field) -> dict[str, Any]:
     """Returns the arguments of `add_argument` for an option."""
-    kind, given = _kinds(field)[0], field.metadata["argument"]
+    kind = _kinds(field)[0]
+    given = field.metadata["argument"]
     if kind is bool:
         return {"action": argparse.BooleanOptionalAction}
     if typing.get_origin(kind) is tuple:
@@ -137,18 +155,27 @@ def from_list(field: dataclasses.Field, value: list) -> Any:
 
 
 def read_yaml(path: Path, fields: Iterable[dataclasses.Field]) -> dict[str, Any]:
-    """Returns the options in a file of YAML, converted by their types: `1e-4` is a number, `no` turns a flag off."""
+    """Returns the options in a file of YAML, converted by their types:
+
+    `1e-4` is a number, `no` turns a flag off.
+    """
     import yaml
 
     try:
-        options = yaml.load(path.read_text(encoding="utf-8"), yaml.BaseLoader)  # all values are texts
+        options = yaml.load(
+            path.read_text(encoding="utf-8"), yaml.BaseLoader
+        )  # all values are texts
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, yaml.YAMLError, RecursionError) as error:
         raise UserError(f"{path} is not YAML: {' '.join(str(error).split())}") from None
     if not isinstance(options, dict):
         raise UserError(f"{path} must hold options, each as `name: value`")
-    given = {field.name: _from_text(field, options[field.name]) for field in fields if field.name in options}
+    given = {
+        field.name: _from_text(field, options[field.name])
+        for field in fields
+        if field.name in options
+    }
     return options | given
 
 
@@ -159,7 +186,13 @@ def _from_text(field: dataclasses.Field, value: Any) -> Any:
 
     def convert(text: Any) -> Any:
         with contextlib.suppress(ValueError, TypeError):
-            return _FLAGS.get(text.lower(), text) if kind is bool else kind(text) if isinstance(text, str) else text
+            return (
+                _FLAGS.get(text.lower(), text)
+                if kind is bool
+                else kind(text)
+                if isinstance(text, str)
+                else text
+            )
         return text
 
     if isinstance(value, list):

@@ -38,7 +38,9 @@ def complete(config: type, given: dict[str, Any]) -> dict[str, Any]:
     options = preset | given
     for field in fields:  # another schedule or model may need other options than the preset's
         needed = field.metadata["with"].items()
-        if field.name not in given and any(options.get(each, defaults[each]) not in values for each, values in needed):
+        if field.name not in given and any(
+            options.get(each, defaults[each]) not in values for each, values in needed
+        ):
             options.pop(field.name, None)
     if options.get("token_batch_size"):
         options.setdefault("loss_function", LOSSES[1])
@@ -54,7 +56,8 @@ def conflicts(config: Any) -> Iterator[str]:
     """Yields a message for each combination of options that is not allowed."""
     yield from limit_conflicts(config)
     for name, text in PER_FILE.items():
-        values, files = getattr(config, name), getattr(config, text)
+        values = getattr(config, name)
+        files = getattr(config, text)
         count = 1 if isinstance(files, str) else len(files)
         if values and len(values) != count:
             yield f"--{name} has {len(values)} values and --{text} {count} files or patterns; give one for each"
@@ -67,7 +70,8 @@ def conflicts(config: Any) -> Iterator[str]:
         yield "--reload_training_progress needs --reload DIR"
     if config.reload_other_vocabularies and (not config.reload or config.reload_training_progress):
         yield "--reload_other_vocabularies needs --reload DIR without --reload_training_progress"
-    size, heads = config.state_size, config.transformer_num_heads
+    size = config.state_size
+    heads = config.transformer_num_heads
     if config.model_type == "transformer":
         if config.embedding_size != size:
             yield f"--embedding_size is {config.embedding_size} and --state_size {size}; a Transformer needs equal ones"

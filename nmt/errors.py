@@ -1,4 +1,7 @@
-"""Errors that users can fix. Every command prints the message without a traceback and exits with status 2."""
+"""Errors that users can fix.
+
+Every command prints the message without a traceback and exits with status 2.
+"""
 
 import re
 import signal
@@ -15,12 +18,19 @@ _AROUND = (
 
 
 class UserError(Exception):
-    """An error that the user can fix. The message says what is wrong, what is allowed, and what to do."""
+    """An error that the user can fix.
+
+    The message says what is wrong, what is allowed, and what to do.
+    """
 
 
 def describe_end(status: int) -> str:
     """Returns how a process ended, given its exit status, which is negative for a signal."""
-    return f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+    return (
+        f"was killed by {signal.Signals(-status).name}"
+        if status < 0
+        else f"ended with status {status}"
+    )
 
 
 def sentence_of(message: str) -> str:

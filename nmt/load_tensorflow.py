@@ -12,9 +12,10 @@ from types import ModuleType
 def load_tensorflow(*, translates: bool = False) -> ModuleType:
     """Imports TensorFlow, discards what it prints to standard error, and returns it.
 
-    Args:
-        translates: Whether this process mainly translates. Then oneDNN is off, unless the environment says otherwise:
-            the small operations of a decoding step are faster without it. Training in bfloat16 needs it.
+    Args: translates: Whether this process mainly translates. Then oneDNN is off, unless the
+        environment says otherwise:
+            the small operations of a decoding step are faster without it. Training in bfloat16
+            needs it.
     """
     _keep_freed_memory()
     if translates:
@@ -32,14 +33,16 @@ def load_tensorflow(*, translates: bool = False) -> ModuleType:
     return tensorflow
 
 
-_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3  # of malloc.h
+_M_TRIM_THRESHOLD = -1  # of malloc.h
+_M_TOP_PAD = -2
+_M_MMAP_THRESHOLD = -3
 
 
 def _keep_freed_memory() -> None:
     """Makes glibc keep the memory of large arrays that were freed.
 
-    By default it returns them to the system, which hands out the next ones page by page, filled with zeros. That takes
-    about a tenth of an update. The peak stays the same.
+    By default it returns them to the system, which hands out the next ones page by page, filled
+    with zeros. That takes about a tenth of an update. The peak stays the same.
     """
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)
@@ -51,7 +54,8 @@ def _keep_freed_memory() -> None:
 @contextlib.contextmanager
 def _silent_stderr() -> Iterator[None]:
     """Discards standard error, also that of native code."""
-    saved, devnull = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    saved = os.dup(2)
+    devnull = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(devnull, 2)
         yield

@@ -1,7 +1,8 @@
 """The kinds of normalization, and the function that builds one.
 
-The models build every normalization here, so a new kind changes this file alone. The patches in `patches/nmt` do that.
-A builder imports what it needs, so that the command line knows the kinds before Keras is loaded.
+The models build every normalization here, so a new kind changes this file alone. The patches in
+`patches/nmt` do that. A builder imports what it needs, so that the command line knows the kinds
+before Keras is loaded.
 """
 
 from typing import Any
@@ -32,7 +33,8 @@ KINDS = tuple(_BUILDERS)
 
 
 def weight_of_kind(path: str, kind: str, other: str) -> str | None:
-    """Returns the path that a weight of a model has in one of another kind, or `None` if that has no such weight.
+    """Returns the path that a weight of a model has in one of another kind, or `None` if that has
+    no such weight.
 
     Gains are those that begin with one, offsets those that begin with zero.
     """
@@ -40,7 +42,11 @@ def weight_of_kind(path: str, kind: str, other: str) -> str | None:
     own = {weight.name: weight[0] for weight in build_normalization(kind, 1, "norm").weights}
     if name not in own:
         return path
-    others = [weight.name for weight in build_normalization(other, 1, "norm").weights if weight[0] == own[name]]
+    others = [
+        weight.name
+        for weight in build_normalization(other, 1, "norm").weights
+        if weight[0] == own[name]
+    ]
     return "/".join([*layer, *others]) if others else None
 
 

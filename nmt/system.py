@@ -1,10 +1,11 @@
 """A system: a model with its configuration and vocabularies, and the directory that holds one.
 
-The directory holds `config.json`, `versions.json` (versions of the libraries that trained it), `files.json` (digests of
-the files it was trained on), the vocabularies as `source` and `target`, the checkpoints `best.npz` and `last.npz`, with
-`--keep` or `--keep_best` also those in `kept/`, `progress.json` (all validations), `valid/` (their translations),
-`train.log` (messages), and `logs/` for TensorBoard.
-A directory may come from an untrusted source: loading it executes nothing and reads no file outside of it.
+The directory holds `config.json`, `versions.json` (versions of the libraries that trained it),
+`files.json` (digests of the files it was trained on), the vocabularies as `source` and `target`,
+the checkpoints `best.npz` and `last.npz`, with `--keep` or `--keep_best` also those in `kept/`,
+`progress.json` (all validations), `valid/` (their translations), `train.log` (messages), and
+`logs/` for TensorBoard. A directory may come from an untrusted source: loading it executes nothing
+and reads no file outside of it.
 """
 
 import contextlib
@@ -56,13 +57,17 @@ class System(NamedTuple):
 
     @property
     def digests(self) -> dict[str, str]:
-        return {f"{side} vocabulary": each.digest for side, each in self.vocabularies._asdict().items()}
+        return {
+            f"{side} vocabulary": each.digest for side, each in self.vocabularies._asdict().items()
+        }
 
     def translator(self, options: DecodingOptions) -> Translator:
         return Translator(self.vocabularies, self.model, options)
 
 
-def build_system(config: Config, vocabularies: tuple[Path, Path], directory: Path | None = None) -> System:
+def build_system(
+    config: Config, vocabularies: tuple[Path, Path], directory: Path | None = None
+) -> System:
     """Builds the model of a configuration for two vocabulary files, with initial weights."""
     source = load_vocabulary(vocabularies[0], config.source_vocab_sizes, directory)
     target = load_vocabulary(vocabularies[1], config.target_vocab_size, directory)
@@ -72,16 +77,25 @@ def build_system(config: Config, vocabularies: tuple[Path, Path], directory: Pat
             f"{vocabularies[0]} ({source.size} words) and {vocabularies[1]} ({target.size} words) differ; "
             "`nmt vocab --joint` makes one vocabulary"
         )
-    return System(config, Vocabularies(source, target), build_model(config, source.size, target.size))
+    return System(
+        config, Vocabularies(source, target), build_model(config, source.size, target.size)
+    )
 
 
 def open_system(config: Config, directory: Path, original: Config | None) -> System:
-    """Builds the system to train in a directory. A training found there is resumed with its own vocabularies."""
+    """Builds the system to train in a directory.
+
+    A training found there is resumed with its own vocabularies.
+    """
     if original is None:
         if (directory / BEST).exists():
-            raise UserError(f"{directory} holds a model but no {LAST} to resume from; train in another directory")
+            raise UserError(
+                f"{directory} holds a model but no {LAST} to resume from; train in another directory"
+            )
         return build_system(config, tuple(map(Path, config.dictionaries)))
-    changed = [name for name, value in config.fixed_options().items() if value != getattr(original, name)]
+    changed = [
+        name for name, value in config.fixed_options().items() if value != getattr(original, name)
+    ]
     if _vocabularies(config, directory) != _vocabularies(original, directory):
         changed.append("dictionaries")  # .json in place of .model, or the reverse
     values = [f"--{name} {_words(original, name)}, not {_words(config, name)}" for name in changed]
@@ -107,9 +121,13 @@ def save_system(system: System, directory: Path, digests: Mapping[str, list]) ->
         _refuse(changed, f"with other contents of {', '.join(changed)}", system.config, directory)
     else:
         write_json(path, digests)
-        if system.config.reload and (origin := Path(system.config.reload) / ORIGIN).exists():  # its licence stays
+        if (
+            system.config.reload and (origin := Path(system.config.reload) / ORIGIN).exists()
+        ):  # its licence stays
             write_json(directory / ORIGIN, read_json(origin, origin.parent), escaped=False)
-        for path, copy in zip(system.config.dictionaries, _vocabularies(system.config, directory), strict=True):
+        for path, copy in zip(
+            system.config.dictionaries, _vocabularies(system.config, directory), strict=True
+        ):
             with atomic_write(copy, "wb") as file:
                 file.write(Path(path).read_bytes())
     write_json(directory / "versions.json", _versions())
@@ -120,8 +138,12 @@ def load_system(directory: Path) -> System:
     """Loads a trained system with its best model."""
     if not (directory / "config.json").exists():
         if (directory / "saved_model.pb").exists():
-            raise UserError(f"{directory} is an export; give the model directory that it was made of")
-        raise UserError(f"{directory} holds no model: it has no config.json; `python -m nmt train` makes one")
+            raise UserError(
+                f"{directory} is an export; give the model directory that it was made of"
+            )
+        raise UserError(
+            f"{directory} holds no model: it has no config.json; `python -m nmt train` makes one"
+        )
     config = read_config(directory)
     if not (directory / BEST).exists() and (directory / LAST).exists():
         raise UserError(
@@ -148,18 +170,29 @@ def load_ensemble(directories: Sequence[Path]) -> System:
 
 def reload_weights(system: System, directory: Path) -> list[str]:
     """Assigns the best weights of a directory, of any kind or vocabulary; returns what was left out, in sentences."""
-    kind, has_others = system.config.layer_normalization_type, system.config.reload_other_vocabularies
-    its_kind = read_config(directory).layer_normalization_type if (directory / "config.json").exists() else kind
+    kind = system.config.layer_normalization_type
+    has_others = system.config.reload_other_vocabularies
+    its_kind = (
+        read_config(directory).layer_normalization_type
+        if (directory / "config.json").exists()
+        else kind
+    )
     if its_kind == kind and not has_others:
         load_checkpoint(directory / BEST, system.model.variables, system.needed_to_reload)
         return []
     other = load_system(directory)
     ignored = {"layer_normalization_type", *(system.digests if has_others else ())}
-    own, needed = other.needed_to_reload, system.needed_to_reload
-    if changed := [name for name in needed if name not in ignored and own.get(name) != needed[name]]:
-        raise UserError(f"{directory / BEST} was made with another {', another '.join(changed)}; restore the original")
+    own = other.needed_to_reload
+    needed = system.needed_to_reload
+    if changed := [
+        name for name in needed if name not in ignored and own.get(name) != needed[name]
+    ]:
+        raise UserError(
+            f"{directory / BEST} was made with another {', another '.join(changed)}; restore the original"
+        )
     paths = {each.path: each for each in other.model.variables}
-    left, said = set(paths), []
+    left = set(paths)
+    said = []
     rows = _rows_of_words(system, other) if has_others else {}
     for variable in system.model.variables:
         path = weight_of_kind(variable.path, kind, its_kind)
@@ -167,20 +200,30 @@ def reload_weights(system: System, directory: Path) -> list[str]:
         if path is not None and path in paths:
             _assign(variable, paths[path], rows.get(variable.path))
     if its_kind != kind:
-        said.append(f"its {its_kind} becomes {kind}: {len(left)} weights of {its_kind} that {kind} lacks are left out")
+        said.append(
+            f"its {its_kind} becomes {kind}: {len(left)} weights of {its_kind} that {kind} lacks are left out"
+        )
     if has_others:
-        for side, each, former in zip(("source", "target"), system.vocabularies, other.vocabularies, strict=True):
+        for side, each, former in zip(
+            ("source", "target"), system.vocabularies, other.vocabularies, strict=True
+        ):
             kept = (_places(each, former) >= 0).sum()
-            said.append(f"the vectors of {kept} of {each.size} {side} words are kept; the others are new")
+            said.append(
+                f"the vectors of {kept} of {each.size} {side} words are kept; the others are new"
+            )
     return [f"reloads {directory}: {sentence}" for sentence in said]
 
 
 def _assign(variable: keras.Variable, other: keras.Variable, rows: np.ndarray | None) -> None:
-    """Assigns a variable, or the rows of it that the other has. Other rows keep their initial values."""
+    """Assigns a variable, or the rows of it that the other has.
+
+    Other rows keep their initial values.
+    """
     if rows is None:
         variable.assign(other)
         return
-    values, known = variable.numpy(), rows >= 0
+    values = variable.numpy()
+    known = rows >= 0
     values[known] = other.numpy()[rows[known]]
     variable.assign(values)
 
@@ -189,7 +232,8 @@ def _rows_of_words(system: System, other: System) -> dict[str, np.ndarray]:
     """Returns, for each table of words, the row of the other model that each of its rows takes, or -1."""
     found = {}
     for side, tables in system.model.word_tables.items():
-        words, former = getattr(system.vocabularies, side), getattr(other.vocabularies, side)
+        words = getattr(system.vocabularies, side)
+        former = getattr(other.vocabularies, side)
         for table in tables:
             more = np.arange(table.shape[0] - words.size) + former.size  # padding follows the words
             found[table.path] = np.concatenate([_places(words, former), more])
@@ -200,14 +244,17 @@ def _places(words: Vocabulary, former: Vocabulary) -> np.ndarray:
     """Returns the id in a former vocabulary of each word of a vocabulary, or -1."""
     ids = {word: i for i, word in reversed(list(enumerate(former.words)))}
     places = np.array([ids.get(word, -1) for word in words.words])
-    places[END], places[words.unknown] = END, former.unknown
+    places[END] = END
+    places[words.unknown] = former.unknown
     return places
 
 
 def require_room(config: Config, checkpoint: Path, size: tuple[int, int] | None = None) -> None:
     """Refuses a configuration of a larger model than a checkpoint can hold, before the model is made."""
-    (arrays, numbers), (layers, weights) = size or checkpoint_size(checkpoint), _least_size(config)
-    # Smaller differences are named when the weights are loaded. An architecture need not have what its options say.
+    (arrays, numbers) = size or checkpoint_size(checkpoint)
+    (layers, weights) = _least_size(config)
+    # Smaller differences are named when the weights are loaded. An architecture need not have what
+    # its options say.
     if layers > 4 * arrays + 100 or weights > 4 * numbers + 2**26:
         raise UserError(
             f"{checkpoint} has {arrays} arrays of at most {numbers} numbers, but its config.json describes a model of "
@@ -217,15 +264,21 @@ def require_room(config: Config, checkpoint: Path, size: tuple[int, int] | None 
 
 def _least_size(config: Config) -> tuple[int, int]:
     """Returns the number of GRUs or layers, each of several arrays, and a lower bound of the number of weights."""
-    state, embedding = config.state_size, config.embedding_size
+    state = config.state_size
+    embedding = config.embedding_size
     words = max(config.source_vocab_sizes or 2, config.target_vocab_size or 2)
     if config.model_type == "transformer":
         layers = config.transformer_enc_depth + config.transformer_dec_depth
-        layer, others = 3 * state**2 + 2 * state * config.transformer_ffn_hidden_size, 0
+        layer = 3 * state**2 + 2 * state * config.transformer_ffn_hidden_size
+        others = 0
     else:
-        layers = config.rnn_enc_depth * config.rnn_enc_transition_depth + config.rnn_dec_base_transition_depth
+        layers = (
+            config.rnn_enc_depth * config.rnn_enc_transition_depth
+            + config.rnn_dec_base_transition_depth
+        )
         layers += (config.rnn_dec_depth - 1) * config.rnn_dec_high_transition_depth
-        layer, others = 3 * state**2, embedding * (embedding + 3 * state)  # from the word before, and to the gates
+        layer = 3 * state**2  # from the word before, and to the gates
+        others = embedding * (embedding + 3 * state)
     return layers, words * embedding + others + layers * layer
 
 
@@ -237,7 +290,9 @@ def file_digests(config: Config, cache: Cache) -> dict[str, list]:
             found[name] = content_digests(all_shards(getattr(config, name)), cache)
     for option, text in _OF_CORPORA.items():
         if getattr(config, option) and text in found:
-            found[_CORPORA + option] = [len(shards) for shards in find_shards(getattr(config, text))]
+            found[_CORPORA + option] = [
+                len(shards) for shards in find_shards(getattr(config, text))
+            ]
     return found
 
 
@@ -258,9 +313,15 @@ def _versions() -> dict[str, str]:
 def _refuse(changed: Sequence[str], how: str, config: Config, directory: Path) -> None:
     """Raises `UserError` if a training cannot be resumed because of changed options."""
     fits = not set(changed) & {"dictionaries", *config.architecture}
-    reload = f", with --reload {directory} --reload_training_progress to go on from this one" if fits else ""
+    reload = (
+        f", with --reload {directory} --reload_training_progress to go on from this one"
+        if fits
+        else ""
+    )
     if changed:
-        raise UserError(f"{directory} holds a training {how}; give the same, or another directory{reload}")
+        raise UserError(
+            f"{directory} holds a training {how}; give the same, or another directory{reload}"
+        )
 
 
 def _vocabularies(config: Config, directory: Path) -> tuple[Path, Path]:

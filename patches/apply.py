@@ -6,11 +6,12 @@
     python patches/apply.py revert DIR [--through PATCH]  revert all patches, or those down to and including PATCH
     python patches/apply.py check  DIR [--through PATCH]  print what apply would do, write nothing
 
-DIR contains `nmt/` or `nematus/`. The git ids in the patches tell the version of Nematus, and whether a file is
-pristine, patched or drifted. If any has drifted, nothing is changed. For a file of Nematus, the message shows the
-lines to insert by hand; `--skip FILE` then patches the others. CRLF line endings and links to files inside DIR are
-kept; other links are refused. One run waits for another, but not on Windows or a network file system without locks:
-start no two at once there. The exit status is 0, even if there is nothing to do, or 2 on any error.
+DIR contains `nmt/` or `nematus/`. The git ids in the patches tell the version of Nematus, and
+whether a file is pristine, patched or drifted. If any has drifted, nothing is changed. For a file
+of Nematus, the message shows the lines to insert by hand; `--skip FILE` then patches the others.
+CRLF line endings and links to files inside DIR are kept; other links are refused. One run waits for
+another, but not on Windows or a network file system without locks: start no two at once there. The
+exit status is 0, even if there is nothing to do, or 2 on any error.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ class Change(NamedTuple):
     path: str
     old_id: str
     new_id: str
-    hunks: list[tuple[int, list[bytes], list[bytes]]]  # (start, old, new): lines from index `start`, with context
+    hunks: list[
+        tuple[int, list[bytes], list[bytes]]
+    ]  # (start, old, new): lines from index `start`, with context
     places: list[str]  # The `Where:` fields of the patch: one for each hunk, or none.
 
 
@@ -92,20 +95,29 @@ def _damaged(name: str, what: str) -> NoReturn:
 
 
 def parse_patch(name: str, text: bytes) -> list[Change]:
-    """Parses a mail-formatted patch. The blob ids, compared when it is used, detect damaged hunks."""
+    """Parses a mail-formatted patch.
+
+    The blob ids, compared when it is used, detect damaged hunks.
+    """
     changes = []
     message, *parts = re.split(rb"^diff --git ", text.replace(b"\r\n", b"\n"), flags=re.M)
     for part in parts:
         header, *pairs = re.split(rb"^@@ -(\d+).*\n", part, flags=re.M)
         file = _FILE.fullmatch(header)
         if not file or not pairs:
-            _damaged(name, "one of its files has no hunk, or no header with full ids in the index line")
+            _damaged(
+                name, "one of its files has no hunk, or no header with full ids in the index line"
+            )
         path, old_id, new_id = (group.decode() for group in file.groups())
         places = re.findall(rf"^Where: {re.escape(path)}: (.+)$", message.decode(), flags=re.M)
         hunks = []
         for line_number, body in zip(pairs[::2], pairs[1::2]):
-            old, new = (re.findall(rb"^[%s](.*)$" % signs, body, flags=re.M) for signs in (b" -", b" +"))
-            hunks.append((int(line_number) - bool(old), old, new))  # Without old, insert after that line.
+            old, new = (
+                re.findall(rb"^[%s](.*)$" % signs, body, flags=re.M) for signs in (b" -", b" +")
+            )
+            hunks.append(
+                (int(line_number) - bool(old), old, new)
+            )  # Without old, insert after that line.
         changes.append(Change(name, path, old_id, new_id, hunks, places))
     return changes or _damaged(name, "it contains no diff")
 
@@ -115,7 +127,9 @@ def load_series(folder: Path) -> Series:
     name = f"the series {folder.name}"
     try:
         lines = (folder / "series").read_text(encoding="utf-8").splitlines()
-        paths = [folder / line for line in lines if line[:2] != "# "] or _damaged(name, "it lists no patch")
+        paths = [folder / line for line in lines if line[:2] != "# "] or _damaged(
+            name, "it lists no patch"
+        )
         changes = [change for path in paths for change in parse_patch(path.name, path.read_bytes())]
     except (OSError, UnicodeDecodeError) as error:
         _damaged(name, str(error))
@@ -132,13 +146,18 @@ def find_series(target: Path) -> Series:
         raise Refused(f"{target} {what}; give the folder that contains one of them")
     candidates = [load_series(file.parent) for file in sorted(HERE.glob("nematus-*/series"))]
     changes = {change.path: change for series in candidates for change in series.changes}
-    ids, known = {path: blob_id(read(target, [change]).text) for path, change in changes.items()}, []
+    ids = {path: blob_id(read(target, [change]).text) for path, change in changes.items()}
+    known = []
     for series in candidates:
         changes = [each for each in series.changes if each.old_id != ABSENT]
-        known.append(len({each.path for each in changes if ids[each.path] in (each.old_id, each.new_id)}))
+        known.append(
+            len({each.path for each in changes if ids[each.path] in (each.old_id, each.new_id)})
+        )
     if any(known):
         return candidates[known.index(max(known))]
-    old = dict(line.split(" ", 1) for line in (HERE / "nematus-common/old").read_text().splitlines())
+    old = dict(
+        line.split(" ", 1) for line in (HERE / "nematus-common/old").read_text().splitlines()
+    )
     version = old.get(ids["nematus/nmt.py"], "")
     what = f"Nematus {version}, which uses Theano" if version else "an unknown version of Nematus"
     versions = ", ".join(series.name.partition("-")[2] for series in candidates)
@@ -146,32 +165,56 @@ def find_series(target: Path) -> Series:
 
 
 def read(target: Path, changes: list[Change]) -> File:
-    """Reads a file of the tree, which may be missing. Links inside the tree are followed, so writing keeps them."""
-    path, root = target / changes[0].path, Path(os.path.realpath(target))
+    """Reads a file of the tree, which may be missing.
+
+    Links inside the tree are followed, so writing keeps them.
+    """
+    path = target / changes[0].path
+    root = Path(os.path.realpath(target))
     place = Path(os.path.realpath(path))
     is_missing = not os.path.lexists(place) and not path.is_symlink()
-    is_added_link = path.is_symlink() and changes[0].old_id == ABSENT  # Reverting would leave it, leading nowhere.
+    is_added_link = (
+        path.is_symlink() and changes[0].old_id == ABSENT
+    )  # Reverting would leave it, leading nowhere.
     if root not in place.parents or is_added_link or not (is_missing or place.is_file()):
-        raise Refused(f"{changes[0].path} is no regular file, or a link that leads to none in {target}; replace it")
+        raise Refused(
+            f"{changes[0].path} is no regular file, or a link that leads to none in {target}; replace it"
+        )
     if is_missing:
         return File(changes[0].path, place, None, False, 0o644, changes)
     data = place.read_bytes()
     text = data.replace(b"\r\n", b"\n")
     if text != data != text.replace(b"\n", b"\r\n"):
-        raise Refused(f"{changes[0].path} mixes LF and CRLF line endings; restore it, or convert all lines to one")
-    return File(changes[0].path, place, text, text != data, stat.S_IMODE(place.stat().st_mode), changes)
+        raise Refused(
+            f"{changes[0].path} mixes LF and CRLF line endings; restore it, or convert all lines to one"
+        )
+    return File(
+        changes[0].path, place, text, text != data, stat.S_IMODE(place.stat().st_mode), changes
+    )
 
 
 def read_files(target: Path, series: Series, skip: list[str]) -> list[File]:
-    """Reads the files that the patches change. A missing one gets CRLF line endings if another file has them."""
+    """Reads the files that the patches change.
+
+    A missing one gets CRLF line endings if another file has them.
+    """
     paths = list(dict.fromkeys(change.path for change in series.changes))
     if not set(skip) < set(paths):
-        raise Refused(f"cannot skip {', '.join(skip)}; --skip takes some, but not all, of {', '.join(paths)}")
-    files = [read(target, [each for each in series.changes if each.path == path]) for path in paths if path not in skip]
+        raise Refused(
+            f"cannot skip {', '.join(skip)}; --skip takes some, but not all, of {', '.join(paths)}"
+        )
+    files = [
+        read(target, [each for each in series.changes if each.path == path])
+        for path in paths
+        if path not in skip
+    ]
     for file in files:
         if file.text is None and file.ids[0] != ABSENT:
             raise Refused(f"{target} has no file {file.path}; restore it")
-    return [file._replace(crlf=any(each.crlf for each in files if each is file or file.text is None)) for file in files]
+    return [
+        file._replace(crlf=any(each.crlf for each in files if each is file or file.text is None))
+        for file in files
+    ]
 
 
 def describe(files: list[File], series: Series) -> str:
@@ -179,10 +222,15 @@ def describe(files: list[File], series: Series) -> str:
     drifted = [file.path for file in files if file.applied is None]
     if drifted:
         return f"{series.name}: drifted: {', '.join(drifted)}"
-    if not any(file.applied for file in files):  # patches that change only skipped files are in no other state
+    if not any(
+        file.applied for file in files
+    ):  # patches that change only skipped files are in no other state
         return f"{series.name}: pristine"
     for k in range(len(series.patches), 0, -1):
-        if all(file.applied == sum(each.patch in series.patches[:k] for each in file.changes) for file in files):
+        if all(
+            file.applied == sum(each.patch in series.patches[:k] for each in file.changes)
+            for file in files
+        ):
             return f"{series.name}: applied {k} of {len(series.patches)}"
     return f"{series.name}: interrupted: not all files have the same patches; run apply or revert to finish"
 
@@ -190,21 +238,35 @@ def describe(files: list[File], series: Series) -> str:
 def print_status(files: list[File], series: Series) -> None:
     """Prints the comments of the series and whether each patch is applied."""
     states = {each.patch: "applied" for file in files for each in file.changes}
-    states.update((each.patch, "not yet") for file in files for each in file.changes[file.applied or 0 :])
-    states.update((each.patch, "unknown") for file in files for each in file.changes if file.applied is None)
-    for line in series.comments + [f"{states.get(name, 'skipped')}  {name}" for name in series.patches]:
+    states.update(
+        (each.patch, "not yet") for file in files for each in file.changes[file.applied or 0 :]
+    )
+    states.update(
+        (each.patch, "unknown") for file in files for each in file.changes if file.applied is None
+    )
+    for line in series.comments + [
+        f"{states.get(name, 'skipped')}  {name}" for name in series.patches
+    ]:
         print(f"  {line}")
 
 
 def explain_drift(file: File, undo: bool) -> str:
     """Returns a message with the id of the file, the known ids, and the lines to insert or remove by hand."""
     states = ["pristine"] + [f"after {change.patch}" for change in file.changes]
-    known = ", ".join(f"{id_[:12]} ({state})" for id_, state in zip(file.ids, states) if id_ != ABSENT)
+    known = ", ".join(
+        f"{id_[:12]} ({state})" for id_, state in zip(file.ids, states) if id_ != ABSENT
+    )
     cure = "move the file away" if file.ids[0] == ABSENT else "restore the file"
     message = f"{file.path} has drifted: its id is {blob_id(file.text)[:12]}, not {known}; {cure}"
-    places = [(place, new) for change in file.changes for place, (*_, new) in zip(change.places, change.hunks)]
+    places = [
+        (place, new)
+        for change in file.changes
+        for place, (*_, new) in zip(change.places, change.hunks)
+    ]
     text = b"\n%s\n" % (file.text or b"")
-    by_hand = [(place, new) for place, new in places if (b"\n".join([b"", *new, b""]) in text) == undo]
+    by_hand = [
+        (place, new) for place, new in places if (b"\n".join([b"", *new, b""]) in text) == undo
+    ]
     if by_hand:
         message += f", or use `--skip {file.path}` and {'remove' if undo else 'insert'} these lines by hand:"
     elif places:
@@ -215,12 +277,19 @@ def explain_drift(file: File, undo: bool) -> str:
 
 
 def rewrite(text: bytes | None, change: Change, undo: bool = False) -> bytes | None:
-    """Returns the text after the change or, with `undo`, before it. The ids prove that line numbers are exact."""
+    """Returns the text after the change or, with `undo`, before it.
+
+    The ids prove that line numbers are exact.
+    """
     start, goal = (change.new_id, change.old_id) if undo else (change.old_id, change.new_id)
     if blob_id(text) != start:
-        _damaged(change.patch, f"it starts from {start[:12]}, but the file is {blob_id(text)[:12]} at that point")
+        _damaged(
+            change.patch,
+            f"it starts from {start[:12]}, but the file is {blob_id(text)[:12]} at that point",
+        )
     lines = (text or b"").split(b"\n")
-    # Line numbers are those of the file before the change: apply from the bottom up, revert from the top down.
+    # Line numbers are those of the file before the change: apply from the bottom up, revert from
+    # the top down.
     for first, *sides in change.hunks if undo else reversed(change.hunks):
         old, new = sides[::-1] if undo else sides
         lines[first : first + len(old)] = new
@@ -232,13 +301,17 @@ def rewrite(text: bytes | None, change: Change, undo: bool = False) -> bytes | N
 
 def write_files(changed: list[File], files: list[File]) -> None:
     """Writes temporary files first, then renames all of them; removes files last."""
-    for left in {path for file in files for path in file.location.parent.glob(f"{_TEMPORARY}????????")}:
+    for left in {
+        path for file in files for path in file.location.parent.glob(f"{_TEMPORARY}????????")
+    }:
         left.unlink()  # by a run that was killed
     temporary = {}
     try:
         for file in (file for file in changed if file.text is not None):
             # A new random name never opens what is there already, such as a link.
-            with tempfile.NamedTemporaryFile(prefix=_TEMPORARY, dir=file.location.parent, delete=False) as stream:
+            with tempfile.NamedTemporaryFile(
+                prefix=_TEMPORARY, dir=file.location.parent, delete=False
+            ) as stream:
                 temporary[file.location] = stream.name
                 stream.write(file.text.replace(b"\n", b"\r\n") if file.crlf else file.text)
                 stream.flush()
@@ -262,17 +335,24 @@ def change_tree(command: str, files: list[File], series: Series, through: str | 
         if wanted not in series.patches:
             raise Refused(f"unknown patch {wanted}; use one of {', '.join(series.patches)}")
         goal = series.patches.index(wanted) + (0 if undo else 1)
-    after, report = [], []
+    after = []
+    report = []
     for file in files:
         k = sum(change.patch in series.patches[:goal] for change in file.changes)
-        for change in file.changes[k : file.applied][::-1] if undo else file.changes[file.applied : k]:
+        for change in (
+            file.changes[k : file.applied][::-1] if undo else file.changes[file.applied : k]
+        ):
             file = file._replace(text=rewrite(file.text, change, undo))
-            ids = " -> ".join(id_[:12] for id_ in (change.old_id, change.new_id)[:: -1 if undo else 1])
+            ids = " -> ".join(
+                id_[:12] for id_ in (change.old_id, change.new_id)[:: -1 if undo else 1]
+            )
             report.append(f"  {_VERBS[command]} {change.patch}: {file.path} {ids}")
         after.append(file)
     changed = [file for file, before in zip(after, files) if file != before]
     for file in changed:  # root may write read-only files, so check the mode too.
-        if file.location.exists() and not (file.mode & stat.S_IWUSR and os.access(file.location, os.W_OK)):
+        if file.location.exists() and not (
+            file.mode & stat.S_IWUSR and os.access(file.location, os.W_OK)
+        ):
             raise Refused(f"{file.path} is read-only; make it writable (chmod u+w) and retry")
     if command != "check":
         write_files(changed, files)
@@ -281,17 +361,25 @@ def change_tree(command: str, files: list[File], series: Series, through: str | 
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("command", choices=["status", "apply", "revert", "check"])
     parser.add_argument("target", metavar="DIR", type=Path)
-    parser.add_argument("--through", metavar="PATCH", help="last patch to apply or revert, as named in `series`")
-    parser.add_argument("--skip", metavar="FILE", action="append", default=[], help="leave this file as it is")
+    parser.add_argument(
+        "--through", metavar="PATCH", help="last patch to apply or revert, as named in `series`"
+    )
+    parser.add_argument(
+        "--skip", metavar="FILE", action="append", default=[], help="leave this file as it is"
+    )
     options = parser.parse_args()
     if options.command == "status" and options.through:
         parser.error("status takes no --through: it lists all patches")
     try:
         with contextlib.ExitStack() as stack:
-            with contextlib.suppress(ImportError, OSError):  # Windows; a network file system, or no folder at all
+            with contextlib.suppress(
+                ImportError, OSError
+            ):  # Windows; a network file system, or no folder at all
                 import fcntl
 
                 folder = os.open(options.target, os.O_RDONLY | os.O_DIRECTORY)
@@ -302,13 +390,21 @@ def main() -> int:
             print(describe(files, series))
             if options.command == "status":
                 print_status(files, series)
-            drifts = [explain_drift(file, options.command == "revert") for file in files if file.applied is None]
+            drifts = [
+                explain_drift(file, options.command == "revert")
+                for file in files
+                if file.applied is None
+            ]
             if drifts:
                 raise Refused("\n".join(drifts))
             if options.command != "status":
                 change_tree(options.command, files, series, options.through)
     except (Refused, OSError) as error:
-        said = "nothing was changed: {}" if isinstance(error, Refused) else "{}; fix it and run the same command again"
+        said = (
+            "nothing was changed: {}"
+            if isinstance(error, Refused)
+            else "{}; fix it and run the same command again"
+        )
         print("apply.py:", said.format(error), file=sys.stderr)
         return 2
     return 0

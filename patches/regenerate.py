@@ -38,13 +38,16 @@ def run_git(folder: str, *arguments: str, text: bytes = b"") -> bytes:
         "XDG_CONFIG_HOME": folder,
     }
     command = ["git", *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, input=text, check=True, capture_output=True).stdout
+    return subprocess.run(
+        command, cwd=folder, env=environment, input=text, check=True, capture_output=True
+    ).stdout
 
 
 def known_states(changes: list[apply.Change]) -> list[bytes]:
     """Returns the file before and after each patch, as far as it can be restored.
 
-    The first comes from the repository of the project, if it is there; each patch produces the next.
+    The first comes from the repository of the project, if it is there; each patch produces the
+    next.
     """
     command = ["git", "cat-file", "blob", changes[0].old_id]
     found = subprocess.run(command, cwd=ROOT, capture_output=True)
@@ -104,7 +107,10 @@ def main() -> int:
         print(f"regenerate.py: {error}", file=sys.stderr)
         return 2
     except FileNotFoundError as error:
-        print(f"regenerate.py: {error}; install git and run this in a complete copy of the project", file=sys.stderr)
+        print(
+            f"regenerate.py: {error}; install git and run this in a complete copy of the project",
+            file=sys.stderr,
+        )
         return 2
     for name, content in exported.items():
         changed = content != (SERIES / name).read_bytes()

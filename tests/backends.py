@@ -1,6 +1,7 @@
 """Derivatives, compilation and arrays on the backend that Keras runs on.
 
-A test file that neither imports TensorFlow nor folds models runs on every backend (`make test-backends`).
+A test file that neither imports TensorFlow nor folds models runs on every backend (`make
+test-backends`).
 """
 
 from collections.abc import Callable, Sequence
@@ -39,10 +40,16 @@ def gradients(function: Callable, sources: Sequence[Any], upstream: Any) -> list
         import jax
 
         y, backward = jax.vjp(function, *sources)
-        return list(backward(keras.tree.map_structure(lambda dy, y: keras.ops.cast(dy, y.dtype), upstream, y)))
+        return list(
+            backward(
+                keras.tree.map_structure(lambda dy, y: keras.ops.cast(dy, y.dtype), upstream, y)
+            )
+        )
     import torch
 
-    sources = [source if source.requires_grad else source.clone().requires_grad_() for source in sources]
+    sources = [
+        source if source.requires_grad else source.clone().requires_grad_() for source in sources
+    ]
     y = function(*sources)
     upstream = keras.tree.map_structure(lambda dy, y: keras.ops.cast(dy, y.dtype), upstream, y)
     return list(torch.autograd.grad(y, sources, upstream, create_graph=True))
@@ -59,7 +66,9 @@ def gradients_of_layer(layer: keras.layers.Layer, x: Any, upstream: Any) -> list
             y = layer(x)
         return tape.gradient(y, [x, *layer.trainable_weights], tf.cast(upstream, y.dtype))
     if BACKEND == "jax":
-        model = keras.Sequential([keras.Input(x.shape[1:]), layer])  # a recurrent layer alone ignores its dtype policy
+        model = keras.Sequential(
+            [keras.Input(x.shape[1:]), layer]
+        )  # a recurrent layer alone ignores its dtype policy
         others = [variable.value for variable in model.non_trainable_variables]
         sources = [x, *(variable.value for variable in model.trainable_variables)]
         return gradients(lambda x, *own: model.stateless_call(own, others, x)[0], sources, upstream)

@@ -21,8 +21,8 @@ from rmsnorm_tf import (
 from tests import reference, transcription
 from tests.backends import BACKEND, to_array
 
-# The largest allowed difference from the float64 equation, relative to its largest value: a few rounding errors in the
-# dtype of the result.
+# The largest allowed difference from the float64 equation, relative to its largest value: a few
+# rounding errors in the dtype of the result.
 TOLERANCE = {"float64": 1e-14, "float32": 1e-6, "bfloat16": 5e-3, "float16": 6e-4}
 
 
@@ -41,15 +41,12 @@ class Normalize(keras.layers.Layer):
 class Case:
     """A layer, an input for it, and the output by the equation.
 
-    Attributes:
-        name: The id of the test.
-        covers: The public name that the case covers.
-        make: Makes the layer; its outputs have the shape of its inputs.
-        shape: Shape of the input without batch.
-        expected: Maps an input and the layer to the output of the reference.
-        free: Axes, batch included, that may be unknown in the graph.
-        portable: Whether TFLite and ONNX accept the layer.
-        differentiable_when_loaded: Whether its SavedModel has gradients. TensorFlow loses gradients that are defined in
+    Attributes: name: The id of the test. covers: The public name that the case covers. make: Makes
+        the layer; its outputs have the shape of its inputs. shape: Shape of the input without
+        batch. expected: Maps an input and the layer to the output of the reference. free: Axes,
+        batch included, that may be unknown in the graph. portable: Whether TFLite and ONNX accept
+        the layer. differentiable_when_loaded: Whether its SavedModel has gradients. TensorFlow
+        loses gradients that are defined in
             a loop.
         roundings: Factor of `TOLERANCE` for the longest chain of operations.
     """
@@ -111,10 +108,14 @@ def gated(name, **arguments) -> Case:
     def make():
         x = keras.Input((5, 8), name="x")
         norm = RMSNormalization(fused=False, name="norm", **arguments)
-        return keras.Model(x, norm(x, gate=keras.layers.Rescaling(2.0, 0.5, name="gate")(x)), name="model")
+        return keras.Model(
+            x, norm(x, gate=keras.layers.Rescaling(2.0, 0.5, name="gate")(x)), name="model"
+        )
 
     def expected(x, model):
-        return reference.rms_norm(x, *model.get_weights(), **arguments) * reference.silu(2 * x + 0.5)
+        return reference.rms_norm(x, *model.get_weights(), **arguments) * reference.silu(
+            2 * x + 0.5
+        )
 
     return Case(name, "RMSNormalization", make, (5, 8), expected, free=(0, 1), roundings=3)
 
@@ -202,7 +203,8 @@ if BACKEND == "tensorflow":
 
 def assert_close(actual, expected, dtype: str = "float32", factor: float = 1) -> None:
     """Compares by the largest absolute difference, relative to the largest expected value."""
-    actual, expected = to_array(actual), to_array(expected)
+    actual = to_array(actual)
+    expected = to_array(expected)
     assert actual.shape == expected.shape
     bound = factor * TOLERANCE[dtype] * np.max(np.abs(expected), initial=1e-300)
     np.testing.assert_allclose(actual, expected, rtol=0, atol=bound)

@@ -13,7 +13,8 @@ import pytest
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
-# All tests and the commands that they start share a cache of XLA, because most of them compile the same small models.
+# All tests and the commands that they start share a cache of XLA, because most of them compile the
+# same small models.
 if "TF_XLA_FLAGS" not in os.environ:
     compiled = tempfile.mkdtemp(prefix="xla-")
     os.environ["TF_XLA_FLAGS"] = f"--tf_xla_persistent_cache_directory={compiled}"

@@ -22,7 +22,9 @@ def with_drawn_weights(model, seed=0):
 def draw_inputs(model, batch=3, seed=1):
     rng = np.random.default_rng(seed)
     return [
-        rng.integers(1, 5, (batch, *x.shape[1:])) if "int" in x.dtype else rng.normal(size=(batch, *x.shape[1:]))
+        rng.integers(1, 5, (batch, *x.shape[1:]))
+        if "int" in x.dtype
+        else rng.normal(size=(batch, *x.shape[1:]))
         for x in model.inputs
     ]
 
@@ -30,7 +32,9 @@ def draw_inputs(model, batch=3, seed=1):
 def outputs_of(model):
     """Returns the outputs of a model for random inputs."""
     inputs = draw_inputs(model)
-    return [to_array(y) for y in keras.tree.flatten(model(inputs[0] if len(inputs) == 1 else inputs))]
+    return [
+        to_array(y) for y in keras.tree.flatten(model(inputs[0] if len(inputs) == 1 else inputs))
+    ]
 
 
 def assert_same_outputs(expected, model):
@@ -55,7 +59,9 @@ def fold(model):
     assert entries
     named = {layer.name: layer for layer in model.layers}
     for entry in entries:
-        if entry.name in named and isinstance(named[entry.name], (RMSNormalization, layers.LayerNormalization)):
+        if entry.name in named and isinstance(
+            named[entry.name], (RMSNormalization, layers.LayerNormalization)
+        ):
             assert isinstance(named[entry.name], RMSNormalization) == entry.converted
     assert len({entry.name for entry in entries}) == len(entries)
     assert not [entry for entry in entries if "not checked" in entry.reason]
@@ -79,7 +85,9 @@ def feed_forward(x, number, units=6):
 def pre_ln_transformer(dropout=0.0, blocks=2):
     tokens = keras.Input((5,), dtype="int32", name="tokens")
     positions = keras.Input((5,), dtype="int32", name="positions")
-    x = layers.Embedding(7, 6, name="words")(tokens) + layers.Embedding(5, 6, name="places")(positions)
+    x = layers.Embedding(7, 6, name="words")(tokens) + layers.Embedding(5, 6, name="places")(
+        positions
+    )
     for i in range(blocks):
         y = norm(f"norm_{i}a")(x)
         y = layers.MultiHeadAttention(2, 3, name=f"attention_{i}")(y, y)
@@ -91,7 +99,9 @@ def pre_ln_transformer(dropout=0.0, blocks=2):
 def tagger(recurrent):
     words = keras.Input((5,), dtype="int32")
     x = recurrent(layers.Embedding(7, 4, mask_zero=True)(words))
-    return keras.Model(words, layers.Dense(3, name="tags")(norm("norm")(layers.Dense(6, name="dense")(x))))
+    return keras.Model(
+        words, layers.Dense(3, name="tags")(norm("norm")(layers.Dense(6, name="dense")(x)))
+    )
 
 
 LN = {"normalization": "layer", "return_sequences": True}

@@ -7,18 +7,17 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-ROWS, CHANNELS = 4, 6
+ROWS = 4
+CHANNELS = 6
 
 
 @dataclass(frozen=True)
 class Operation:
     """A computation on `[batch, ROWS, CHANNELS]`, whose last axis is normalized afterwards.
 
-    Attributes:
-        function: Maps the tensor, and weights, to another tensor.
-        weights: The shapes of the weights.
-        folds: Whether a LayerNorm behind it is folded.
-        ordered: Whether channel i comes from channel i, so that a gain per channel may move through it.
+    Attributes: function: Maps the tensor, and weights, to another tensor. weights: The shapes of
+        the weights. folds: Whether a LayerNorm behind it is folded. ordered: Whether channel i
+        comes from channel i, so that a gain per channel may move through it.
     """
 
     function: Callable[..., Any]
@@ -45,7 +44,12 @@ def repeated(w, x):
 
 def scaled_and_translated(x):
     return tf.raw_ops.ScaleAndTranslate(
-        images=x, size=[3, 3], scale=[1.5, 1.5], translation=[0.0, 0.1], kernel_type="triangle", antialias=True
+        images=x,
+        size=[3, 3],
+        scale=[1.5, 1.5],
+        translation=[0.0, 0.1],
+        kernel_type="triangle",
+        antialias=True,
     )
 
 
@@ -74,16 +78,22 @@ OPERATIONS = {
     "snapshot": Operation(lambda x: tf.raw_ops.Snapshot(input=x)),
     "shape": Operation(lambda x: tf.ensure_shape(x, [None, ROWS, CHANNELS])),
     "bias": Operation(tf.nn.bias_add, PER_CHANNEL),
-    "bias-over-rows": Operation(lambda x, w: swapped(tf.nn.bias_add(swapped(x), w)), ((ROWS,),), folds=False),
+    "bias-over-rows": Operation(
+        lambda x, w: swapped(tf.nn.bias_add(swapped(x), w)), ((ROWS,),), folds=False
+    ),
     "cast": Operation(lambda x: tf.cast(tf.cast(x, tf.float64), x.dtype)),
-    "cast-to-integers": Operation(lambda x: tf.cast(tf.cast(9.0 * x, tf.int32), x.dtype), folds=False),
+    "cast-to-integers": Operation(
+        lambda x: tf.cast(tf.cast(9.0 * x, tf.int32), x.dtype), folds=False
+    ),
     "product": Operation(lambda x, w: x * w, OVER_ROWS),
     "product-of-two": Operation(lambda x: x * x, folds=False),
     "quotient": Operation(lambda x, w: x / (3.0 + w), OVER_ROWS),
     "quotient-by-channel": Operation(lambda x, w: x / (9.0 + w), PER_CHANNEL, folds=False),
     "quotient-of-one": Operation(lambda x: 1.0 / (9.0 + x), folds=False),
     "select": Operation(lambda x, w: tf.where(w > 0.3, x, 2.0 * x), OVER_ROWS),
-    "select-channels": Operation(lambda x, w: tf.where(w > 0.3, x, 2.0 * x), PER_CHANNEL, folds=False),
+    "select-channels": Operation(
+        lambda x, w: tf.where(w > 0.3, x, 2.0 * x), PER_CHANNEL, folds=False
+    ),
     # shapes
     "reshape": Operation(lambda x: rows(image(x))),
     "reshape-channels": Operation(lambda x: tf.reshape(x, [-1, 3, 8]), folds=False),
@@ -95,15 +105,21 @@ OPERATIONS = {
     "slice-channels": Operation(lambda x: tf.slice(x, [0, 0, 1], [-1, ROWS, 4]), folds=False),
     "tile": Operation(lambda x: tf.tile(x, [1, 2, 1])),
     "tile-channels": Operation(lambda x: tf.tile(x, [1, 1, 2]), folds=False),
-    "broadcast": Operation(lambda x: tf.broadcast_to(x[:, None], [tf.shape(x)[0], 3, ROWS, CHANNELS])),
+    "broadcast": Operation(
+        lambda x: tf.broadcast_to(x[:, None], [tf.shape(x)[0], 3, ROWS, CHANNELS])
+    ),
     "broadcast-channels": Operation(
         lambda x: tf.broadcast_to(x[..., :1], [tf.shape(x)[0], ROWS, CHANNELS]), folds=False
     ),
     "pad": Operation(lambda x: tf.pad(x, [[0, 0], [1, 0], [0, 0]])),
-    "pad-value": Operation(lambda x: tf.pad(x, [[0, 0], [1, 0], [0, 0]], constant_values=0.5), folds=False),
+    "pad-value": Operation(
+        lambda x: tf.pad(x, [[0, 0], [1, 0], [0, 0]], constant_values=0.5), folds=False
+    ),
     "pad-channels": Operation(lambda x: tf.pad(x, [[0, 0], [0, 0], [1, 0]]), folds=False),
     "mirror": Operation(lambda x: tf.pad(x, [[0, 0], [1, 1], [0, 0]], "REFLECT")),
-    "mirror-channels": Operation(lambda x: tf.pad(x, [[0, 0], [0, 0], [0, 2]], "REFLECT"), folds=False),
+    "mirror-channels": Operation(
+        lambda x: tf.pad(x, [[0, 0], [0, 0], [0, 2]], "REFLECT"), folds=False
+    ),
     # parts
     "stride": Operation(lambda x: x[:, None, ::2]),
     "stride-shrunk": Operation(lambda x: x[:, 1]),
@@ -117,7 +133,9 @@ OPERATIONS = {
     "concat-channels": Operation(lambda x: tf.concat([x, 2.0 * x], -1), folds=False),
     "pack": Operation(lambda x: tf.stack([x, 2.0 * x], 1)),
     "pack-before-rows": Operation(lambda x: tf.stack([x, 2.0 * x], 2)),
-    "pack-behind-channels": Operation(lambda x: tf.transpose(tf.stack([swapped(x)] * 2, -1), [0, 2, 3, 1])),
+    "pack-behind-channels": Operation(
+        lambda x: tf.transpose(tf.stack([swapped(x)] * 2, -1), [0, 2, 3, 1])
+    ),
     "pack-channels": Operation(lambda x: tf.stack([x, 2.0 * x], -1), folds=False),
     "unpack": Operation(lambda x: tf.unstack(x, axis=1)[1]),
     "unpack-channels": Operation(lambda x: tf.unstack(x, axis=2)[1], folds=False),
@@ -127,9 +145,14 @@ OPERATIONS = {
     "split-unequal-channels": Operation(lambda x: tf.split(x, [1, 5], -1)[1], folds=False),
     "gather": Operation(lambda x: tf.gather(x, [2, 0], axis=1)),
     "gather-channels": Operation(lambda x: tf.gather(x, [1, 2, 3, 3, 4, 5], axis=2), folds=False),
-    "gather-behind-channels": Operation(lambda x: tf.transpose(tf.gather(swapped(x), [[2, 0]], axis=2), [0, 2, 3, 1])),
+    "gather-behind-channels": Operation(
+        lambda x: tf.transpose(tf.gather(swapped(x), [[2, 0]], axis=2), [0, 2, 3, 1])
+    ),
     "gather-in-batches": Operation(
-        lambda x: tf.gather(swapped(x), tf.tile(GATHERED, [tf.shape(x)[0], 1]), axis=2, batch_dims=2), folds=False
+        lambda x: tf.gather(
+            swapped(x), tf.tile(GATHERED, [tf.shape(x)[0], 1]), axis=2, batch_dims=2
+        ),
+        folds=False,
     ),
     "gather-rows": Operation(lambda x, w: x + tf.gather(w, [3, 0, 2, 2]), ((5, CHANNELS),)),
     # order
@@ -154,7 +177,9 @@ OPERATIONS = {
             input=tf.tile(image(x), [4, 1, 1, 1]), block_shape=[2, 2], crops=[[0, 1], [0, 0]]
         )
     ),
-    "blocks-of-channels": Operation(lambda x: tf.space_to_batch(x, [2, 2], [[0, 0], [0, 0]]), folds=False),
+    "blocks-of-channels": Operation(
+        lambda x: tf.space_to_batch(x, [2, 2], [[0, 0], [0, 0]]), folds=False
+    ),
     "bilinear": Operation(lambda x: tf.cast(tf.image.resize(image(x), [3, 3]), x.dtype)),
     "bicubic": Operation(lambda x: tf.cast(tf.image.resize(image(x), [3, 3], "bicubic"), x.dtype)),
     "nearest": Operation(lambda x: tf.image.resize(image(x), [3, 3], "nearest")),
@@ -162,27 +187,44 @@ OPERATIONS = {
     # products
     "matmul": Operation(lambda x, w: tf.matmul(x[:, 0], w), SQUARE),
     "matmul-transposed": Operation(lambda x, w: tf.matmul(x[:, 0], w, transpose_b=True), SQUARE),
-    "matmul-first": Operation(lambda x, w: tf.transpose(tf.matmul(w, x[:, 0], transpose_b=True)), SQUARE),
+    "matmul-first": Operation(
+        lambda x, w: tf.transpose(tf.matmul(w, x[:, 0], transpose_b=True)), SQUARE
+    ),
     "matmul-first-transposed": Operation(
         lambda x, w: tf.transpose(tf.matmul(w, x[:, 0], transpose_a=True, transpose_b=True)), SQUARE
     ),
     "matmul-of-two": Operation(lambda x: tf.matmul(x, x, transpose_a=True), folds=False),
     "batch-matmul": Operation(lambda x, w: tf.matmul(x, w), SQUARE),
-    "batch-matmul-1": Operation(lambda x, w: tf.raw_ops.BatchMatMul(x=x, y=repeated(w, x), adj_y=True), SQUARE),
-    "batch-matmul-3": Operation(lambda x, w: tf.raw_ops.BatchMatMulV3(x=x, y=w, Tout=x.dtype), SQUARE),
-    "batch-matmul-first": Operation(lambda x, w: swapped(tf.matmul(w, x, transpose_b=True)), SQUARE),
+    "batch-matmul-1": Operation(
+        lambda x, w: tf.raw_ops.BatchMatMul(x=x, y=repeated(w, x), adj_y=True), SQUARE
+    ),
+    "batch-matmul-3": Operation(
+        lambda x, w: tf.raw_ops.BatchMatMulV3(x=x, y=w, Tout=x.dtype), SQUARE
+    ),
+    "batch-matmul-first": Operation(
+        lambda x, w: swapped(tf.matmul(w, x, transpose_b=True)), SQUARE
+    ),
     "einsum": Operation(lambda x, w: tf.einsum("...c,cd->...d", x, w), SQUARE),
     "einsum-diagonal": Operation(lambda x, w: tf.einsum("abc,cc->abc", x, w), SQUARE, folds=False),
-    "einsum-product": Operation(lambda x, w: tf.einsum("abc,c->abc", x, w), PER_CHANNEL, folds=False),
-    "conv": Operation(lambda x, w: tf.nn.conv2d(image(x), w, 1, "VALID"), ((1, 2, CHANNELS, CHANNELS),)),
+    "einsum-product": Operation(
+        lambda x, w: tf.einsum("abc,c->abc", x, w), PER_CHANNEL, folds=False
+    ),
+    "conv": Operation(
+        lambda x, w: tf.nn.conv2d(image(x), w, 1, "VALID"), ((1, 2, CHANNELS, CHANNELS),)
+    ),
     "conv-3d": Operation(
-        lambda x, w: tf.nn.conv3d(image(x, [1]), w, [1] * 5, "VALID"), ((1, 1, 1, CHANNELS, CHANNELS),)
+        lambda x, w: tf.nn.conv3d(image(x, [1]), w, [1] * 5, "VALID"),
+        ((1, 1, 1, CHANNELS, CHANNELS),),
     ),
     "conv-in-groups": Operation(
-        lambda x, w: tf.nn.conv2d(image(x), w, 1, "VALID"), ((1, 1, CHANNELS // 2, CHANNELS),), folds=False
+        lambda x, w: tf.nn.conv2d(image(x), w, 1, "VALID"),
+        ((1, 1, CHANNELS // 2, CHANNELS),),
+        folds=False,
     ),
     "conv-depthwise": Operation(
-        lambda x, w: tf.nn.depthwise_conv2d(image(x), w, [1] * 4, "VALID"), ((1, 1, CHANNELS, 1),), folds=False
+        lambda x, w: tf.nn.depthwise_conv2d(image(x), w, [1] * 4, "VALID"),
+        ((1, 1, CHANNELS, 1),),
+        folds=False,
     ),
 }
 
@@ -196,7 +238,10 @@ class Apply(keras.layers.Layer):
         self.operation = operation
 
     def build(self, shape):
-        self.own = [self.add_weight(shape=s, name=f"w{i}") for i, s in enumerate(OPERATIONS[self.operation].weights)]
+        self.own = [
+            self.add_weight(shape=s, name=f"w{i}")
+            for i, s in enumerate(OPERATIONS[self.operation].weights)
+        ]
 
     def call(self, x):
         weights = [w.value if w.shape[0] == ROWS + 1 else tf.convert_to_tensor(w) for w in self.own]

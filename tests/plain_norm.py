@@ -17,7 +17,9 @@ class PlainRMSNorm(layers.Layer):
         self.gain = self.add_weight(shape=(shape[-1],)) if self.use_gain else 1.0
 
     def call(self, x):
-        return x * keras.ops.rsqrt(keras.ops.mean(x * x, -1, keepdims=True) + self.epsilon) * self.gain
+        return (
+            x * keras.ops.rsqrt(keras.ops.mean(x * x, -1, keepdims=True) + self.epsilon) * self.gain
+        )
 
     def get_config(self):
         return {**super().get_config(), "epsilon": self.epsilon, "use_gain": self.use_gain}

@@ -51,7 +51,8 @@ def simple_rnn_step(x, h, w, u, norm):
 def gru_step(x, h, w_gates, u_gates, w, u, norms, reset_after=True):
     """Returns the next h (Ba et al. 2016, supplement, except that z and 1 - z change places).
 
-    `norms` are the functions LN(.; alpha_i, beta_i) in their order there: of W_h h, W_x x, W x and U h.
+    `norms` are the functions LN(.; alpha_i, beta_i) in their order there: of W_h h, W_x x, W x and
+    U h.
     """
     of_state, of_input, of_input_proposal, of_state_proposal = norms
     z, r = np.split(sigmoid(of_state(h @ u_gates) + of_input(x @ w_gates)), 2, axis=-1)

@@ -43,10 +43,15 @@ def workers(output):
     lines = [line.rpartition("} ") for line in output.splitlines()]
     found = [(json.loads(config + "}"), arguments) for config, _, arguments in lines]
     assert all(config["task"]["type"] == "worker" for config, _ in found)
-    return [(config["cluster"]["worker"], config["task"]["index"], arguments) for config, arguments in found]
+    return [
+        (config["cluster"]["worker"], config["task"]["index"], arguments)
+        for config, arguments in found
+    ]
 
 
-@pytest.mark.parametrize("path", ["serving/compose.yaml", "serving/tensorflow_serving/compose.yaml"])
+@pytest.mark.parametrize(
+    "path", ["serving/compose.yaml", "serving/tensorflow_serving/compose.yaml"]
+)
 def test_a_compose_file_follows_the_specification(path):
     schemas = pytest.importorskip("check_jsonschema.builtin_schemas")
     jsonschema = pytest.importorskip("jsonschema")
@@ -98,7 +103,9 @@ def test_kubernetes_takes_the_manifest(path, kinds):
     ports = {each["containerPort"] for each in container["ports"]}
     assert {each["port"] for each in service["spec"]["ports"]} == ports
     for name in ("startupProbe", "livenessProbe", "readinessProbe"):
-        (asked,) = (container[name][way] for way in ("httpGet", "tcpSocket") if way in container[name])
+        (asked,) = (
+            container[name][way] for way in ("httpGet", "tcpSocket") if way in container[name]
+        )
         assert asked["port"] in ports
 
 
@@ -107,12 +114,22 @@ def test_the_manifest_of_our_service_fits_its_image_and_its_names():
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
     dockerfile = (ROOT / "serving" / "Dockerfile").read_text()
     assert f"EXPOSE {container['ports'][0]['containerPort']}\n" in dockerfile
-    assert f"--uid {deployment['spec']['template']['spec']['securityContext']['runAsUser']} " in dockerfile
-    name, namespace = service["metadata"]["name"], "default"
+    assert (
+        f"--uid {deployment['spec']['template']['spec']['securityContext']['runAsUser']} "
+        in dockerfile
+    )
+    name = service["metadata"]["name"]
+    namespace = "default"
     names = [name, f"{name}.{namespace}", f"{name}.{namespace}.svc.cluster.local"]
     assert container["args"] == ["--allowed_hosts", *names]
-    probes = {name: each["httpGet"]["path"] for name, each in container.items() if name.endswith("Probe")}
-    assert probes == {"startupProbe": "/readyz", "livenessProbe": "/healthz", "readinessProbe": "/readyz"}
+    probes = {
+        name: each["httpGet"]["path"] for name, each in container.items() if name.endswith("Probe")
+    }
+    assert probes == {
+        "startupProbe": "/readyz",
+        "livenessProbe": "/healthz",
+        "readinessProbe": "/readyz",
+    }
 
 
 def test_the_jobs_of_the_jobset_are_jobs():
@@ -124,11 +141,18 @@ def test_the_jobs_of_the_jobset_are_jobs():
             assert {key: type(each) for key, each in value.items()}.items() <= JOBSET[name].items()
     (job,) = jobset["spec"]["replicatedJobs"]
     assert set(job) <= {"name", "replicas", "template"}
-    whole = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": job["name"]}, **job["template"]}
+    whole = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": job["name"]},
+        **job["template"],
+    }
     kubernetes.validate(whole, kubernetes.latest_version(), strict=True)
     pod = job["template"]["spec"]["template"]["spec"]
     assert_restricted(pod)
-    (shared,) = (volume for volume in pod["volumes"] if volume.get("emptyDir", {}).get("medium") == "Memory")
+    (shared,) = (
+        volume for volume in pod["volumes"] if volume.get("emptyDir", {}).get("medium") == "Memory"
+    )
     (container,) = pod["containers"]
     assert {"name": shared["name"], "mountPath": "/dev/shm"} in container["volumeMounts"]
     dockerfile = (ROOT / "examples" / "Dockerfile.train").read_text()
@@ -153,7 +177,8 @@ def test_a_pod_of_the_jobset_is_the_worker_of_its_index(tmp_path):
     assert run.returncode == 0, run.stderr
     ((addresses, index, arguments),) = workers(run.stdout)
     count = job["template"]["spec"]["completions"]
-    name, subdomain = jobset["metadata"]["name"], jobset["spec"]["network"]["subdomain"]
+    name = jobset["metadata"]["name"]
+    subdomain = jobset["spec"]["network"]["subdomain"]
     port = container["ports"][0]["containerPort"]
     assert addresses == [f"{name}-{job['name']}-0-{i}.{subdomain}:{port}" for i in range(count)]
     assert index == 3
@@ -163,27 +188,53 @@ def test_a_pod_of_the_jobset_is_the_worker_of_its_index(tmp_path):
 def test_slurm_starts_a_worker_for_each_task(tmp_path):
     """With srun and scontrol in the place of Slurm's; sbatch reads the directives of the first lines."""
     script = (ROOT / "examples" / "train.slurm").read_text()
-    directives = dict(re.findall(r"^#SBATCH --([\w-]+)=(\S+)$", script.partition("\nset ")[0], re.MULTILINE))
-    kept = {"job-name", "nodes", "ntasks-per-node", "gpus-per-task", "cpus-per-task", "time", "signal"}
+    directives = dict(
+        re.findall(r"^#SBATCH --([\w-]+)=(\S+)$", script.partition("\nset ")[0], re.MULTILINE)
+    )
+    kept = {
+        "job-name",
+        "nodes",
+        "ntasks-per-node",
+        "gpus-per-task",
+        "cpus-per-task",
+        "time",
+        "signal",
+    }
     assert set(directives) == kept
-    nodes, tasks = int(directives["nodes"]), int(directives["ntasks-per-node"])
+    nodes = int(directives["nodes"])
+    tasks = int(directives["ntasks-per-node"])
     executable(tmp_path / ".venv" / "bin" / "python", PYTHON)
     requeued = "[ $1 = requeue ] && { touch requeued-$2; exit; }; "
-    executable(tmp_path / "bin" / "scontrol", requeued + "printf 'node%s\\n' $(seq " + str(nodes) + ")")
+    executable(
+        tmp_path / "bin" / "scontrol", requeued + "printf 'node%s\\n' $(seq " + str(nodes) + ")"
+    )
     srun = 'echo "$SRUN_CPUS_PER_TASK" >&2; ' + (
         'while [[ $1 == --* ]]; do shift; done; for i in $(seq 0 $((SLURM_NTASKS - 1))); do SLURM_PROCID=$i "$@"; done'
     )
     executable(tmp_path / "bin" / "srun", srun)
-    slurm = {"SLURM_JOB_ID": "1234567", "SLURM_JOB_NODELIST": "node[1-2]", "SLURM_NTASKS": str(nodes * tasks)}
-    slurm |= {"SLURM_CPUS_PER_TASK": directives["cpus-per-task"], "SLURM_NTASKS_PER_NODE": str(tasks)}
+    slurm = {
+        "SLURM_JOB_ID": "1234567",
+        "SLURM_JOB_NODELIST": "node[1-2]",
+        "SLURM_NTASKS": str(nodes * tasks),
+    }
+    slurm |= {
+        "SLURM_CPUS_PER_TASK": directives["cpus-per-task"],
+        "SLURM_NTASKS_PER_NODE": str(tasks),
+    }
     slurm |= {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
     command = ["bash", ROOT / "examples" / "train.slurm", "-m", "a model"]
-    run = subprocess.run(command, cwd=tmp_path, env={**os.environ, **slurm}, capture_output=True, text=True)
+    run = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, **slurm}, capture_output=True, text=True
+    )
     assert run.returncode == 0, run.stderr
-    assert run.stderr == directives["cpus-per-task"] + "\n"  # for srun, which does not take it from the job
+    assert (
+        run.stderr == directives["cpus-per-task"] + "\n"
+    )  # for srun, which does not take it from the job
     found = workers(run.stdout)
     assert [index for _, index, _ in found] == list(range(nodes * tasks))
-    ((addresses, _, arguments),) = {(tuple(addresses), 0, arguments) for addresses, _, arguments in found}
+    ((addresses, _, arguments),) = {
+        (tuple(addresses), 0, arguments) for addresses, _, arguments in found
+    }
     assert len(set(addresses)) == nodes * tasks and arguments == "-m nmt train -m a model"
     assert [address.partition(":")[0] for address in addresses] == [
         f"node{node + 1}" for node in range(nodes) for _ in range(tasks)
@@ -192,7 +243,9 @@ def test_slurm_starts_a_worker_for_each_task(tmp_path):
     assert not list(tmp_path.glob("requeued-*"))
     executable(tmp_path / ".venv" / "bin" / "python", "exit 143")
     for restarts, requeued in (("10", False), ("9", True)):
-        again = subprocess.run(command, cwd=tmp_path, env={**os.environ, **slurm, "SLURM_RESTART_COUNT": restarts})
+        again = subprocess.run(
+            command, cwd=tmp_path, env={**os.environ, **slurm, "SLURM_RESTART_COUNT": restarts}
+        )
         assert (again.returncode, (tmp_path / "requeued-1234567").exists()) == (143, requeued)
 
 
@@ -200,10 +253,17 @@ def test_slurm_starts_a_worker_for_each_task(tmp_path):
 def test_docker_reads_the_files_and_installs_the_libraries_before_it_copies_the_sources(path):
     dockerfile = pytest.importorskip("dockerfile")
     found = dockerfile.parse_file(str(ROOT / path))
-    assert found[0].cmd == "FROM" and re.search(r":\d+\.\d+\.\d+-\S+$|@sha256:\w{64}$", found[0].value[0])
+    assert found[0].cmd == "FROM" and re.search(
+        r":\d+\.\d+\.\d+-\S+$|@sha256:\w{64}$", found[0].value[0]
+    )
     steps = [(each.cmd, " ".join(each.value)) for each in found]
-    (installs,) = (i for i, (cmd, text) in enumerate(steps) if cmd == "RUN" and "pip install" in text)
-    before, after = ({text for cmd, text in part if cmd == "COPY"} for part in (steps[:installs], steps[installs:]))
+    (installs,) = (
+        i for i, (cmd, text) in enumerate(steps) if cmd == "RUN" and "pip install" in text
+    )
+    before, after = (
+        {text for cmd, text in part if cmd == "COPY"}
+        for part in (steps[:installs], steps[installs:])
+    )
     assert after == {"rmsnorm_tf rmsnorm_tf", "nmt nmt"}
     assert not any("nmt" in text.split() for text in before)
 

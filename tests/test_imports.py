@@ -6,8 +6,8 @@ from pathlib import Path
 from tests.source_folders import source_folders
 
 ROOT = Path(__file__).parents[1]
-# The modules that each room of rmsnorm_tf, or one module, may import besides those of its own folder. Users import the
-# package alone.
+# The modules that each room of rmsnorm_tf, or one module, may import besides those of its own
+# folder. Users import the package alone.
 LAYER = {
     "": {"norm", "recurrent", "conversion", "conversion.model"},
     "norm": set(),
@@ -19,9 +19,14 @@ LAYER = {
     "conversion.model": {"norm", "recurrent"},
 }
 # Where TensorFlow may be imported: the rest of the package runs on every backend of Keras.
-ON_TENSORFLOW = {"norm.tensorflow", "conversion.folding", "conversion.model"}  # the last where Keras runs on it
-# The modules that each module or folder of nmt may import, besides those of its own folder. The longest matching name
-# applies. Of models, only the contract and the registry are known outside of their folder.
+ON_TENSORFLOW = {
+    "norm.tensorflow",
+    "conversion.folding",
+    "conversion.model",
+}  # the last where Keras runs on it
+# The modules that each module or folder of nmt may import, besides those of its own folder. The
+# longest matching name applies. Of models, only the contract and the registry are known outside of
+# their folder.
 NMT = {
     "errors": set(),
     "messages": {"errors"},
@@ -105,17 +110,33 @@ NMT = {
     },
 }
 # Modules of TensorFlow and Keras that are not for users.
-PRIVATE = ("tensorflow.python.", "tensorflow.compiler.", "tensorflow.compat.", "tensorflow.tsl.", "tsl.", "keras.src.")
+PRIVATE = (
+    "tensorflow.python.",
+    "tensorflow.compiler.",
+    "tensorflow.compat.",
+    "tensorflow.tsl.",
+    "tsl.",
+    "keras.src.",
+)
 EXEMPT = {
-    ROOT / "benchmarks" / "gpu_programs.py",  # reads programs of XLA, whose format no public module has
+    ROOT
+    / "benchmarks"
+    / "gpu_programs.py",  # reads programs of XLA, whose format no public module has
 }
 FREE = {"", "__main__"}  # not checked: the package, which imports nothing, and the entry point
 
 # The experiments run nmt as commands. They import only these modules of it.
-SHARED = {"nmt.errors", "nmt.load_tensorflow", "nmt.storage.files", "nmt.text.lines", "nmt.text.parallel_text"}
+SHARED = {
+    "nmt.errors",
+    "nmt.load_tensorflow",
+    "nmt.storage.files",
+    "nmt.text.lines",
+    "nmt.text.parallel_text",
+}
 # Runs in the patched copy of the baseline, so it may import all of nmt.
 INSIDE = "experiments/translation/inside"
-# The folders that each folder of experiments may import. Tasks that are not named may import SHARED_BY_TASKS.
+# The folders that each folder of experiments may import. Tasks that are not named may import
+# SHARED_BY_TASKS.
 SHARED_BY_TASKS = {"data_sets", "reporting", "trials"}
 EXPERIMENTS = {
     "data_sets": set(),
@@ -167,8 +188,15 @@ def absolute_imports(path):
 
 
 def module_name(path):
-    """Returns the name of a file's module below its top package: `model.layers`, or `model` for the package itself."""
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts[1:]).removesuffix("__init__").rstrip(".")
+    """Returns the name of a file's module below its top package:
+
+    `model.layers`, or `model` for the package itself.
+    """
+    return (
+        ".".join(path.relative_to(ROOT).with_suffix("").parts[1:])
+        .removesuffix("__init__")
+        .rstrip(".")
+    )
 
 
 def allowed(name, rules):
@@ -185,7 +213,11 @@ def test_imports_of_nmt(path):
     assert "nmt" not in absolute
     assert "rmsnorm_tf" not in absolute or name == "normalization"
     if name not in FREE:
-        imported = {module.removeprefix("nmt.") for module in absolute_imports(path) if module.startswith("nmt.")}
+        imported = {
+            module.removeprefix("nmt.")
+            for module in absolute_imports(path)
+            if module.startswith("nmt.")
+        }
         wanted = allowed(name, NMT)
         assert not [module for module in imported if not wanted & {module, *module.split(".")[:1]}]
 
@@ -199,7 +231,8 @@ def test_every_rule_names_a_module_of_nmt():
 def test_imports_of_rmsnorm_tf(path):
     absolute = {module.partition(".")[0] for level, module, _ in imports(path) if level == 0}
     assert not absolute & {"nmt", "patches"}
-    folder, own = ".".join(path.relative_to(ROOT / "rmsnorm_tf").parent.parts), module_name(path)
+    folder = ".".join(path.relative_to(ROOT / "rmsnorm_tf").parent.parts)
+    own = module_name(path)
     assert "tensorflow" not in absolute or folder in ON_TENSORFLOW
     wanted = LAYER[own if own in LAYER else folder] | {folder}
     for module in absolute_imports(path):
@@ -225,15 +258,22 @@ def test_imports_of_experiments(path):
     assert of_nmt <= SHARED or path.is_relative_to(ROOT / INSIDE)
     folder = path.relative_to(ROOT / "experiments").parts[0]
     if not folder.endswith(".py"):
-        others = {module.split(".")[1] for module in imported if module.startswith("experiments.")} - {folder}
+        others = {
+            module.split(".")[1] for module in imported if module.startswith("experiments.")
+        } - {folder}
         assert others <= EXPERIMENTS.get(folder, SHARED_BY_TASKS)
 
 
 @of_each(
-    path for path in files_of_experiments() if {"sections", "sections.py", "section.py", "reporting"} & set(path.parts)
+    path
+    for path in files_of_experiments()
+    if {"sections", "sections.py", "section.py", "reporting"} & set(path.parts)
 )
 def test_sections_measure_nothing(path):
-    """They read measurements and measure nothing. Plots are drawn without the global state of pyplot."""
+    """They read measurements and measure nothing.
+
+    Plots are drawn without the global state of pyplot.
+    """
     imported = absolute_imports(path)
     assert not {module.partition(".")[0] for module in imported} & {"nmt", "keras", "tensorflow"}
     assert "matplotlib.pyplot" not in imported
@@ -244,7 +284,9 @@ def test_private_modules_of_tensorflow_and_keras_are_not_imported():
     assert len(paths) > 200
     for path in paths:
         found = [
-            (module, *(f"{module}.{name}" for name in names)) for level, module, names in imports(path) if not level
+            (module, *(f"{module}.{name}" for name in names))
+            for level, module, names in imports(path)
+            if not level
         ]
         modules = {module for each in found for module in each}
         assert not [module for module in modules if f"{module}.".startswith(PRIVATE)], path

@@ -1,4 +1,5 @@
-"""The tests of nmt that depend on the kind of normalization, run on a copy with all of patches/nmt applied.
+"""The tests of nmt that depend on the kind of normalization, run on a copy with all of patches/nmt
+applied.
 
 The rest of nmt does not know the kind: the other tests show it on the unpatched tree.
 """
@@ -19,7 +20,14 @@ TRANSFORMERS = tuple(f"{position}-{kind}" for kind in ADDED for position in ("pr
 CASES = {
     # Updates, costs and translations equal those of real Nematus, which has no l2norm.
     "test_ten_updates_equal_nematus": ("tiny_prms", "ttiny_rms_smooth", "dtiny"),
-    "test_costs_equal_nematus": ("master_rms", "ttiny_rms", "ttiny_prms", "tsmall_rms", "dtiny", "dsmall"),
+    "test_costs_equal_nematus": (
+        "master_rms",
+        "ttiny_rms",
+        "ttiny_prms",
+        "tsmall_rms",
+        "dtiny",
+        "dsmall",
+    ),
     "test_an_ensemble_equals_nematus": ("names0",),
     "test_translations_equal_nematus": ("5-1-small_rms", "1-0-tsmall_rms", "5-1-tsmall_rms"),
     "test_rmsnorm_fast_is_imported_as_rmsnorm": (),
@@ -34,7 +42,10 @@ CASES = {
     "test_an_old_model_gives_the_same_costs_and_translations": (*ADDED, "transformer-rmsnorm"),
     "test_an_old_training_resumes": (*ADDED, "transformer-rmsnorm"),
     # The exported model runs without rmsnorm_tf; l2norm uses the operations of rmsnorm.
-    "test_the_other_kinds_of_normalization_save_the_same_operations": ("rmsnorm-rnn", "prmsnorm-transformer"),
+    "test_the_other_kinds_of_normalization_save_the_same_operations": (
+        "rmsnorm-rnn",
+        "prmsnorm-transformer",
+    ),
     # CTranslate2 computes the same, or says that it has no such norm.
     "test_costs_and_translations_are_ours": ("rmsnorm-pre", "rmsnorm-post", "prmsnorm-pre"),
     "test_the_copy_is_tested_and_patched": (),
@@ -55,9 +66,15 @@ def test_the_copy_is_tested_and_patched():
 """
 
 
-@pytest.mark.parametrize("cases", [QUICK, pytest.param(CASES, marks=pytest.mark.slow)], ids=["some", "all"])
+@pytest.mark.parametrize(
+    "cases", [QUICK, pytest.param(CASES, marks=pytest.mark.slow)], ids=["some", "all"]
+)
 def test_a_patched_copy_of_nmt_passes_the_tests_that_depend_on_the_kind(tmp_path, cases):
-    tests = {name for test, values in cases.items() for name in ([f"{test}[{value}]" for value in values] or [test])}
+    tests = {
+        name
+        for test, values in cases.items()
+        for name in ([f"{test}[{value}]" for value in values] or [test])
+    }
     for name in ("nmt", "tests/nmt", "tests/data"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "setup.cfg", tmp_path)
@@ -68,13 +85,22 @@ def test_a_patched_copy_of_nmt_passes_the_tests_that_depend_on_the_kind(tmp_path
     options = ["-v", "--no-header", "-p", "no:cacheprovider", "-n", "0", "-k", " or ".join(tests)]
     options += ["-m", "slow or not slow"]
     places = re.compile("|".join(rf"^def {name}\b" for name in cases), re.MULTILINE)
-    files = [path for path in (tmp_path / "tests" / "nmt").rglob("test_*.py") if places.search(path.read_text())]
+    files = [
+        path
+        for path in (tmp_path / "tests" / "nmt").rglob("test_*.py")
+        if places.search(path.read_text())
+    ]
     run = subprocess.run(
         [sys.executable, "-m", "pytest", *options, *map(str, files)],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},  # for rmsnorm_tf; nmt is found in the copy first
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+        },  # for rmsnorm_tf; nmt is found in the copy first
         capture_output=True,
         text=True,
     )
     assert run.returncode == 0, run.stdout[-5000:] + run.stderr[-2000:]
-    assert set(re.findall(r"::(\S+) PASSED", run.stdout)) == tests  # fails if one of them is renamed
+    assert (
+        set(re.findall(r"::(\S+) PASSED", run.stdout)) == tests
+    )  # fails if one of them is renamed

@@ -29,7 +29,14 @@ def metadata():
 @pytest.mark.parametrize("path", SCHEMAS)
 def test_a_file_follows_its_schema(path):
     pytest.importorskip("check_jsonschema")
-    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{SCHEMAS[path]}", str(ROOT / path)]
+    check = [
+        sys.executable,
+        "-m",
+        "check_jsonschema",
+        "--builtin-schema",
+        f"vendor.{SCHEMAS[path]}",
+        str(ROOT / path),
+    ]
     run = subprocess.run(check, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout
 
@@ -42,7 +49,9 @@ def test_the_workflow_tests_the_versions_that_the_package_names():
 
 def test_the_citation_has_the_version_and_the_address_of_the_package():
     (citation,) = documents(ROOT / "CITATION.cff")
-    version = re.search(r'__version__ = "(.+)"', (ROOT / "rmsnorm_tf/__init__.py").read_text("utf-8"))[1]
+    version = re.search(
+        r'__version__ = "(.+)"', (ROOT / "rmsnorm_tf/__init__.py").read_text("utf-8")
+    )[1]
     assert (citation["version"], citation["repository-code"]) == (version, metadata()["url"])
 
 
@@ -50,5 +59,9 @@ def test_the_long_description_has_no_relative_links():
     name = metadata()["long_description"].removeprefix("file:").strip()
     targets = re.findall(r"\]\(([^)]+)\)", (ROOT / name).read_text("utf-8"))
     assert targets and all(target.startswith("https://") for target in targets)
-    own = [target.removeprefix(f"{metadata()['url']}/blob/main/") for target in targets if "arxiv" not in target]
+    own = [
+        target.removeprefix(f"{metadata()['url']}/blob/main/")
+        for target in targets
+        if "arxiv" not in target
+    ]
     assert all((ROOT / path).is_file() for path in own)

@@ -38,7 +38,10 @@ def logs(task):
     archive = RESULTS / task / "logs.json.gz"
     if archive.exists():
         return json.loads(gzip.decompress(archive.read_bytes()))
-    return {path.stem: json.loads(path.read_text("utf-8")) for path in (RESULTS / task / "logs").glob("*.json")}
+    return {
+        path.stem: json.loads(path.read_text("utf-8"))
+        for path in (RESULTS / task / "logs").glob("*.json")
+    }
 
 
 def test_the_page_is_short():
@@ -49,15 +52,24 @@ def test_the_rnn_is_not_worse_and_equality_is_missed_as_told():
     ours, verdict = planned("RMSNorm is not worse than LayerNorm, RNN")
     equal = planned("RMSNorm is equal to LayerNorm, RNN")[1]
     _, told, answer = row("Does an [RNN]")
-    assert told.startswith(ours.partition(" BLEU")[0]) and verdict.startswith("shown") and answer.startswith("yes")
-    assert equal.startswith("not shown") and f"interval ends at {equal.split(', ')[1].strip(']')}," in answer
+    assert (
+        told.startswith(ours.partition(" BLEU")[0])
+        and verdict.startswith("shown")
+        and answer.startswith("yes")
+    )
+    assert (
+        equal.startswith("not shown")
+        and f"interval ends at {equal.split(', ')[1].strip(']')}," in answer
+    )
 
 
 def test_the_transformers_have_the_verdicts_of_the_plan():
     ours, verdict = planned("RMSNorm is equal to LayerNorm, Transformer, post-norm")
     _, told, answer = row("A Transformer, [post-norm]")
     assert (
-        told.startswith(ours.partition(" BLEU")[0]) and verdict.startswith("shown") and answer.startswith("yes, equal")
+        told.startswith(ours.partition(" BLEU")[0])
+        and verdict.startswith("shown")
+        and answer.startswith("yes, equal")
     )
     ours, verdict = planned("RMSNorm is not worse than LayerNorm, Transformer, pre-norm")
     _, told, answer = row("A Transformer, [pre-norm]")
@@ -71,7 +83,9 @@ def test_the_offset_has_the_differences_of_the_longer_trainings():
     bleu = t_interval(found["RMSNorm with an offset minus RMSNorm"]["bleu"])
     loss = t_interval(found["RMSNorm with an offset minus LayerNorm"]["train_loss"])
     answer = row("A Transformer, [pre-norm]")[2]
-    assert answer.endswith(f"That it raises RMSNorm's BLEU is not shown: {signed(bleu, 2)}") and not bleu.excludes(0)
+    assert answer.endswith(
+        f"That it raises RMSNorm's BLEU is not shown: {signed(bleu, 2)}"
+    ) and not bleu.excludes(0)
     assert f"it differs from LayerNorm's by {signed(loss, 4)} after 6,000 updates." in answer
 
 
@@ -100,9 +114,15 @@ def test_the_other_tasks_have_the_verdicts_of_their_reports():
     assert shown("skip_thoughts") == [True] and shown("handwriting") == [False, False]
     assert shown("handwriting", "LayerNorm learns faster than") == [False, False]
     reader = json.loads((RESULTS / "reader" / "report.json").read_text("utf-8"))["claims"]
-    (found,) = (each["verdict"] for each in reader if each["claim"] == "RMSNorm ends with the error of LayerNorm")
+    (found,) = (
+        each["verdict"]
+        for each in reader
+        if each["claim"] == "RMSNorm ends with the error of LayerNorm"
+    )
     assert found.startswith("shown") and found.endswith("margin ±6.25")
-    assert shown("handwriting", "RMSNorm learns faster than") == [False, False] and shown("reader") == [False]
+    assert shown("handwriting", "RMSNorm learns faster than") == [False, False] and shown(
+        "reader"
+    ) == [False]
 
 
 def test_rmsnorm_does_not_bear_large_initial_weights():
@@ -128,8 +148,13 @@ def updates():
 def test_the_time_is_that_of_every_model_that_five_processes_timed():
     """By the rule of the reports."""
     second = {"layernorm 2": AGAIN}
-    named = [[{second.get(kind, kind): each[kind] for kind in each} for each in found] for found in updates()]
-    timed = [Timed("", each) for each in named if {"none", "rmsnorm", "layernorm", AGAIN} <= set(each[0])]
+    named = [
+        [{second.get(kind, kind): each[kind] for kind in each} for each in found]
+        for found in updates()
+    ]
+    timed = [
+        Timed("", each) for each in named if {"none", "rmsnorm", "layernorm", AGAIN} <= set(each[0])
+    ]
     ratios = [each.ratio("rmsnorm").middle for each in timed]
     verdicts = [each.verdict("rmsnorm").partition(":")[0] for each in timed]
     saved = []
@@ -138,7 +163,9 @@ def test_the_time_is_that_of_every_model_that_five_processes_timed():
         times = [[statistics.median(process[kind]) for kind in kinds] for process in each.processes]
         none, layernorm, _ = map(statistics.median, zip(*times, strict=True))
         if layernorm >= 1.05 * none:
-            saved.append(statistics.median((two - three) / (two - one) for one, two, three in times))
+            saved.append(
+                statistics.median((two - three) / (two - one) for one, two, three in times)
+            )
     assert row("Does an update take less time?")[1] == (
         f"{min(ratios):.2f} to {max(ratios):.2f} in {len(ratios)} measurements of five processes each: "
         f"{verdicts.count('shown')} faster, {verdicts.count('the opposite')} slower, the others within noise. "
@@ -147,7 +174,9 @@ def test_the_time_is_that_of_every_model_that_five_processes_timed():
 
 
 def test_the_time_that_one_process_measured_in_handwriting():
-    rows = json.loads((RESULTS / "handwriting" / "report.json").read_text("utf-8"))["sections"]["speed"]["rows"]
+    rows = json.loads((RESULTS / "handwriting" / "report.json").read_text("utf-8"))["sections"][
+        "speed"
+    ]["rows"]
     (cells,) = (each for each in rows if each[0] == "RMSNorm")
     ratios = [float(cell.split()[0]) for cell in cells if "[" in cell]
     told = f"Handwriting, timed in one process only, takes {min(ratios):.2f} to {max(ratios):.2f}"
@@ -164,7 +193,8 @@ def test_the_times_of_a_step_of_fit():
             if mode in each
         ]
 
-    default, compiled = over("default"), over("jit_compile=True")
+    default = over("default")
+    compiled = over("jit_compile=True")
     assert f"takes {min(default):.2f} to {max(default):.2f} of its time with" in README
     assert f"[{min(compiled):.2f} to {max(compiled):.2f} compiled by XLA]" in README
 
@@ -179,10 +209,16 @@ def test_the_times_of_whole_keras_models():
             if each["converts"] == function and each["converted"]
         ]
 
-    replaced, saved = over("replace_rms_norm"), [1 - ratio for ratio in over("fold_layer_norm")]
-    assert f"KerasHub's models took {min(replaced):.2f} to {max(replaced):.2f} of their time" in README
+    replaced = over("replace_rms_norm")
+    saved = [1 - ratio for ratio in over("fold_layer_norm")]
+    assert (
+        f"KerasHub's models took {min(replaced):.2f} to {max(replaced):.2f} of their time" in README
+    )
     assert len(saved) == 9
-    assert f"Nine small models of KerasHub take {min(saved):.0%} to {max(saved):.0%} less time in inference" in README
+    assert (
+        f"Nine small models of KerasHub take {min(saved):.0%} to {max(saved):.0%} less time in inference"
+        in README
+    )
 
 
 def test_no_command_has_the_placeholder_of_the_address():

@@ -29,14 +29,20 @@ NAMES = "return [...document.querySelectorAll('code.name')].filter(c => c.getCli
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The folder of the site, built as `make docs` builds it, once: the processes of pytest-xdist share it."""
-    pytest.importorskip("mkdocstrings", reason="needs the documentation tools: pip install -e '.[docs]'")
-    pytest.importorskip("zensical", reason="needs the documentation tools: pip install -e '.[docs]'")
+    pytest.importorskip(
+        "mkdocstrings", reason="needs the documentation tools: pip install -e '.[docs]'"
+    )
+    pytest.importorskip(
+        "zensical", reason="needs the documentation tools: pip install -e '.[docs]'"
+    )
     folder = tmp_path_factory.getbasetemp()
     folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
     with FileLock(folder / "site.lock"):
         if not (folder / "site.built").exists():
             for command in (["docs/site.py"], ["-m", "zensical", "build", "--strict", "--clean"]):
-                run = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True)
+                run = subprocess.run(
+                    [sys.executable, *command], cwd=ROOT, capture_output=True, text=True
+                )
                 assert run.returncode == 0, run.stdout + run.stderr
             (folder / "site.built").touch()
     return ROOT / "build" / "site"
@@ -50,7 +56,9 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 @contextlib.contextmanager
 def served(folder):
     """The address of a server of a folder."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder))) as server:
+    with http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), partial(Handler, directory=str(folder))
+    ) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
@@ -74,19 +82,30 @@ def test_the_site_has_the_api_the_notebook_and_the_pictures_of_every_report(site
 @pytest.mark.parametrize("scheme", ["light", *slow("dark")])
 def test_pages_fit_their_window_and_nothing_on_them_is_broken(site, scheme):
     with served(site) as address, chromium() as browser:
-        browser.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        browser.command(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": scheme}],
+        )
         for width in WIDTHS:
             browser.command(
-                "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 800
+                "Emulation.setDeviceMetricsOverride",
+                width=width,
+                height=900,
+                deviceScaleFactor=1,
+                mobile=width < 800,
             )
             for page in PAGES:
                 browser.open(address + page)
                 browser.until("return document.readyState === 'complete'")
-                assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth"), (page, width)
+                assert browser.run(
+                    "return document.documentElement.scrollWidth <= window.innerWidth"
+                ), (page, width)
                 assert browser.run(BROKEN) == [] and not browser.run(SMALL), page
                 assert width < 1280 or browser.run(SCROLLED) == [], page
                 assert browser.run(NAMES) == 0, page
-                requests = browser.run("return performance.getEntriesByType('resource').map(each => each.name)")
+                requests = browser.run(
+                    "return performance.getEntriesByType('resource').map(each => each.name)"
+                )
                 assert all(each.startswith((address, "data:", "blob:")) for each in requests), page
         assert browser.messages() == []
         back = browser.run("return getComputedStyle(document.body).backgroundColor")
@@ -94,17 +113,31 @@ def test_pages_fit_their_window_and_nothing_on_them_is_broken(site, scheme):
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="needs Debian's packages chromium and chromium-driver")
-@pytest.mark.parametrize("query, place", [("epsilon", "/docs/layer/"), ("--beam_size", "/docs/nmt/")])
+@pytest.mark.parametrize(
+    "query, place", [("epsilon", "/docs/layer/"), ("--beam_size", "/docs/nmt/")]
+)
 def test_search_finds_the_guides(site, query, place):
-    results = "[...document.querySelectorAll('body > div')].find(each => each.shadowRoot).shadowRoot"
+    results = (
+        "[...document.querySelectorAll('body > div')].find(each => each.shadowRoot).shadowRoot"
+    )
     links = f"return [...{results}.querySelectorAll('a')].map(each => each.pathname)"
     with served(site) as address, chromium() as browser:
-        browser.command("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
+        browser.command(
+            "Emulation.setDeviceMetricsOverride",
+            width=1280,
+            height=900,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
         browser.open(address)
-        browser.until("const button = document.querySelector('.md-search__button'); button?.click(); return button")
+        browser.until(
+            "const button = document.querySelector('.md-search__button'); button?.click(); return button"
+        )
         browser.until(f"return {results}.activeElement?.tagName === 'INPUT'")
         for key in query:
             browser.press(key)
-        found = browser.until(f"const found = (() => {{ {links} }})(); return found.length > 5 && found")
+        found = browser.until(
+            f"const found = (() => {{ {links} }})(); return found.length > 5 && found"
+        )
         assert found[0].startswith("/docs/") and place in found
         assert not any(each.startswith("/experiments/results/multi") for each in found)

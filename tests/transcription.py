@@ -10,7 +10,10 @@ from rmsnorm_tf import RMSNormLSTMCell, RMSNormSimpleRNNCell
 from tests import reference
 from tests.backends import WIDEST, gradients_of_layer, to_array
 
-UNITS, INPUTS, TIME, BATCH = 4, 3, 5, 2
+UNITS = 4
+INPUTS = 3
+TIME = 5
+BATCH = 2
 
 
 def draw(*shape, seed=0, dtype="float64"):
@@ -31,13 +34,19 @@ def outputs(cell, x, weights=None):
     `weights` take the place of the cell's own, in their order.
     """
     values = [to_array(w) for w in cell.weights] if weights is None else weights
-    weights = dict(zip((w.path.removeprefix(cell.path + "/") for w in cell.weights), values, strict=True))
+    weights = dict(
+        zip((w.path.removeprefix(cell.path + "/") for w in cell.weights), values, strict=True)
+    )
     norm = functools.partial(_norm, cell, weights)
-    kernel, recurrent_kernel, bias = weights["kernel"], weights["recurrent_kernel"], weights.get("bias", 0.0)
+    kernel = weights["kernel"]
+    recurrent_kernel = weights["recurrent_kernel"]
+    bias = weights.get("bias", 0.0)
     zeros = np.zeros((len(x), cell.units))
 
     if isinstance(cell, RMSNormSimpleRNNCell):
-        step = functools.partial(reference.simple_rnn_step, w=kernel, u=recurrent_kernel, norm=norm("norm", bias))
+        step = functools.partial(
+            reference.simple_rnn_step, w=kernel, u=recurrent_kernel, norm=norm("norm", bias)
+        )
         return reference.over_time(step, x, zeros)[0]
 
     if isinstance(cell, RMSNormLSTMCell):
@@ -56,8 +65,12 @@ def outputs(cell, x, weights=None):
 
     w_gates, w = gates_and_proposal(kernel)
     u_gates, u = gates_and_proposal(recurrent_kernel)
-    of_input, of_state = np.broadcast_to(bias, (2, 3 * cell.units)) * [[1], [1 if cell.reset_after else 0]]
-    (b_gates, b), (c_gates, c) = gates_and_proposal(of_input), gates_and_proposal(of_state)
+    of_input, of_state = np.broadcast_to(bias, (2, 3 * cell.units)) * [
+        [1],
+        [1 if cell.reset_after else 0],
+    ]
+    (b_gates, b) = gates_and_proposal(of_input)
+    (c_gates, c) = gates_and_proposal(of_state)
     step = functools.partial(
         reference.gru_step,
         w_gates=w_gates,
@@ -77,7 +90,8 @@ def outputs(cell, x, weights=None):
 
 def assert_gradients(layer):
     """Compares gradients of a layer that returns sequences, in the widest dtype, with differences of the equations."""
-    x, dy = draw(1, 3, INPUTS, seed=9), draw(1, 3, UNITS, seed=10)
+    x = draw(1, 3, INPUTS, seed=9)
+    dy = draw(1, 3, UNITS, seed=10)
     actual = gradients_of_layer(layer, x, dy)
     sources = [x, *map(to_array, layer.weights)]
     for i, gradient in enumerate(actual):
@@ -88,12 +102,16 @@ def assert_gradients(layer):
 
         expected = reference.numerical_gradient(loss, sources[i])
         tolerance = {"float64": 1e-7, "float32": 1e-5}[WIDEST]
-        np.testing.assert_allclose(to_array(gradient), expected, rtol=0, atol=tolerance * np.max(np.abs(expected)))
+        np.testing.assert_allclose(
+            to_array(gradient), expected, rtol=0, atol=tolerance * np.max(np.abs(expected))
+        )
 
 
 def _norm(cell, weights, name, bias=0.0):
     """Returns the norm `name` as a function, the bias included."""
-    own = {path.split("/")[1]: value for path, value in weights.items() if path.startswith(name + "/")}
+    own = {
+        path.split("/")[1]: value for path, value in weights.items() if path.startswith(name + "/")
+    }
     inside, outside = (bias, 0.0) if cell.normalize_bias else (0.0, bias)
 
     def apply(a):

@@ -17,8 +17,9 @@ _REGULARIZER = 1e-5  # added to the variances before whitening
 def read_cifar10(data: str = "") -> Parts:
     """Reads and whitens the data. Without a file, `keras.datasets` downloads it.
 
-    Pixels become `(x - 127.5) / 128`. Zero-phase component analysis (ZCA) of the training images then makes all
-    components uncorrelated with variance 1. The last tenth of the training images validates.
+    Pixels become `(x - 127.5) / 128`. Zero-phase component analysis (ZCA) of the training images
+    then makes all components uncorrelated with variance 1. The last tenth of the training images
+    validates.
 
     Args:
         data: An .npz file with the arrays of `NAMES`, or a folder that has one such file.
@@ -26,7 +27,8 @@ def read_cifar10(data: str = "") -> Parts:
     Raises:
         UserError: The file is missing or is another one, or the download failed.
     """
-    load, give = keras.datasets.cifar10.load_data, "an .npz file: DATA=/path/to.npz"
+    load = keras.datasets.cifar10.load_data
+    give = "an .npz file: DATA=/path/to.npz"
     arrays = _from_file(Path(data)) if data else download("CIFAR-10", load, give)
     images, classes, test_images, test_classes = arrays
     training = len(images) - int(VALID * len(images))
@@ -41,10 +43,14 @@ def zca(images: np.ndarray):
 
     Reference: Krizhevsky (2009), Learning multiple layers of features from tiny images, appendix A.
     """
-    flat = images.reshape(len(images), -1).astype(np.float64)  # eigh needs it: the variances differ by a factor of 10^6
+    flat = images.reshape(len(images), -1).astype(
+        np.float64
+    )  # eigh needs it: the variances differ by a factor of 10^6
     mean = flat.mean(0)
     variances, components = np.linalg.eigh((flat - mean).T @ (flat - mean) / len(flat))
-    rotation = ((components / np.sqrt(np.maximum(variances, 0) + _REGULARIZER)) @ components.T).astype(np.float32)
+    rotation = (
+        (components / np.sqrt(np.maximum(variances, 0) + _REGULARIZER)) @ components.T
+    ).astype(np.float32)
     mean = mean.astype(np.float32)
 
     def whiten(x: np.ndarray) -> np.ndarray:
@@ -60,7 +66,12 @@ def _scaled(images: np.ndarray) -> np.ndarray:
 def _from_file(path: Path) -> list[np.ndarray]:
     arrays = list(read_arrays(path, NAMES).values())
     for images, classes in (arrays[:2], arrays[2:]):
-        if images.ndim != 4 or images.shape[3] != 3 or images.dtype != np.uint8 or len(images) != classes.size:
+        if (
+            images.ndim != 4
+            or images.shape[3] != 3
+            or images.dtype != np.uint8
+            or len(images) != classes.size
+        ):
             raise UserError(
                 f"{path} has images {images.shape} of {images.dtype} and {classes.size} classes; it needs bytes "
                 "[images, height, width, 3] and as many classes"

@@ -25,12 +25,15 @@ class Convolution(NamedTuple):
 _FIRST = [Convolution(3, "same", 0)] * 3
 _SECOND = [Convolution(3, "same", 1)] * 3
 _THIRD = [Convolution(3, "valid", 1), Convolution(1, "same", 1), Convolution(1, "same", 1)]
-SUMS = tuple(f"conv_{number}" for number in range(1, 1 + len(_FIRST + _SECOND + _THIRD)))  # what norms normalize
+SUMS = tuple(
+    f"conv_{number}" for number in range(1, 1 + len(_FIRST + _SECOND + _THIRD))
+)  # what norms normalize
 
 
 @keras.saving.register_keras_serializable(package="experiments.cifar10")
 class FlatThenLinear(keras.optimizers.schedules.LearningRateSchedule):
-    """A learning rate that stays the same for the first half of a training, and then falls linearly to 0.
+    """A learning rate that stays the same for the first half of a training, and then falls linearly
+    to 0.
 
     >>> [float(FlatThenLinear(2.0, 4)(update)) for update in (0, 2, 3, 4)]
     [2.0, 2.0, 1.0, 0.0]
@@ -41,7 +44,8 @@ class FlatThenLinear(keras.optimizers.schedules.LearningRateSchedule):
     """
 
     def __init__(self, step_size: float, updates: int):
-        self.step_size, self.updates = step_size, updates
+        self.step_size = step_size
+        self.updates = updates
 
     def __call__(self, step):
         left = (self.updates - keras.ops.cast(step, "float32")) / (self.updates / 2)
@@ -52,15 +56,20 @@ class FlatThenLinear(keras.optimizers.schedules.LearningRateSchedule):
 
 
 def build_model(
-    row: TrialRow, step_size: float, seed: int, updates: int, pixels: int, widths: tuple[int, int] = WIDTHS
+    row: TrialRow,
+    step_size: float,
+    seed: int,
+    updates: int,
+    pixels: int,
+    widths: tuple[int, int] = WIDTHS,
 ) -> keras.Model:
     """Returns the compiled network of a row.
 
-    The norm has an offset, so the convolution before it has no bias. The seed alone determines the initial kernels;
-    with weight normalization, they are the directions.
+    The norm has an offset, so the convolution before it has no bias. The seed alone determines the
+    initial kernels; with weight normalization, they are the directions.
 
-    Args:
-        row: Builds the norm. Its option `weights` normalizes the weights instead; `normalize_logits` normalizes the
+    Args: row: Builds the norm. Its option `weights` normalizes the weights instead;
+        `normalize_logits` normalizes the
             logits too.
         step_size: First learning rate of Adam.
         seed: Seed of the initial weights, the noise and dropout.
@@ -77,7 +86,9 @@ def build_model(
             x = keras.layers.Dropout(DROPOUT)(keras.layers.MaxPooling2D()(x))
         for convolution in block:
             name = next(names)
-            x = _convolve(x, row, name, widths[convolution.width], convolution.size, convolution.padding)
+            x = _convolve(
+                x, row, name, widths[convolution.width], convolution.size, convolution.padding
+            )
             if row.norm:
                 x = row.norm(f"{name}_norm")(x)
             x = keras.layers.LeakyReLU(0.1)(x)
@@ -87,12 +98,19 @@ def build_model(
         x = row.norm("logits_norm")(x)
     model = keras.Model(images, keras.layers.Flatten()(x))
     optimizer = keras.optimizers.Adam(FlatThenLinear(step_size, updates))
-    return compile_classifier(model, optimizer, jit_compile=False)  # TensorFlow's convolutions are faster on a CPU
+    return compile_classifier(
+        model, optimizer, jit_compile=False
+    )  # TensorFlow's convolutions are faster on a CPU
 
 
-def _convolve(x, row: TrialRow, name: str, filters: int, size: int, padding: str, last: bool = False):
+def _convolve(
+    x, row: TrialRow, name: str, filters: int, size: int, padding: str, last: bool = False
+):
     if row.options.get("weights"):
         return WeightNormalizedConv2D(filters, size, padding, name=name)(x)
-    bias, kernel = last or row.norm is None, keras.initializers.RandomNormal(stddev=0.05)
-    layer = keras.layers.Conv2D(filters, size, padding=padding, use_bias=bias, kernel_initializer=kernel, name=name)
+    bias = last or row.norm is None
+    kernel = keras.initializers.RandomNormal(stddev=0.05)
+    layer = keras.layers.Conv2D(
+        filters, size, padding=padding, use_bias=bias, kernel_initializer=kernel, name=name
+    )
     return layer(x)

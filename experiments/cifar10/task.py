@@ -30,7 +30,14 @@ _PUBLISHED = {
     "rmsnorm": "8.83 %",
     "prmsnorm": "10.37 %",
 }
-PUBLISHED_TIMES = {"none": 21, "batchnorm": 38, "weightnorm": 23, "layernorm": 39, "rmsnorm": 31, "prmsnorm": 30}  # s
+PUBLISHED_TIMES = {
+    "none": 21,
+    "batchnorm": 38,
+    "weightnorm": 23,
+    "layernorm": 39,
+    "rmsnorm": 31,
+    "prmsnorm": 30,
+}  # s
 _COLUMNS = (
     Column("last training loss", last_loss, 3),
     Column("best validation loss", best("nll", "nll"), 3),
@@ -41,7 +48,9 @@ _CURVES = (
     Curve("train", "loss", "training loss, nats", scale="linear"),
     Curve("validations", "test_error", "test error, %", scale="linear"),
 )
-LEARNING = Learning("Loss and error (Zhang & Sennrich 2019, section 6.4)", _TEXT, _COLUMNS, _CURVES, (), _PUBLISHED)
+LEARNING = Learning(
+    "Loss and error (Zhang & Sennrich 2019, section 6.4)", _TEXT, _COLUMNS, _CURVES, (), _PUBLISHED
+)
 
 _PROBED = 200  # validation images whose activations are measured
 
@@ -53,7 +62,9 @@ class Classifiers(ImageClassifiers):
 
     def build(self, trial: Trial) -> keras.Model:
         pixels = self.data.train.images.shape[1]
-        return build_model(trial.row, trial.step_size, trial.seed, trial.setting.updates, pixels, *self.sizes)
+        return build_model(
+            trial.row, trial.step_size, trial.seed, trial.setting.updates, pixels, *self.sizes
+        )
 
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
         return mean_share(model, SUMS, self.data.valid.images[:_PROBED], SPACE)
@@ -63,7 +74,11 @@ EXPERIMENT = Experiment(
     name="cifar10",
     title="CIFAR-10",
     rows=rows_of(rows),
-    settings=(Setting("batch-100", "batches of 100", batch_size=100, updates=540, window=30, validate_every=90),),
+    settings=(
+        Setting(
+            "batch-100", "batches of 100", batch_size=100, updates=540, window=30, validate_every=90
+        ),
+    ),
     metric="nll",
     metric_label="validation loss in nats",
     learning=LEARNING,

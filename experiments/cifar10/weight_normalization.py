@@ -5,7 +5,8 @@ import keras
 
 @keras.saving.register_keras_serializable(package="experiments.cifar10")
 class WeightNormalizedConv2D(keras.layers.Layer):
-    """A convolution whose kernel is `W = g * V / ||V||`, with the norm over the inputs of each output channel.
+    """A convolution whose kernel is `W = g * V / ||V||`, with the norm over the inputs of each
+    output channel.
 
     The direction V starts around 0 with a standard deviation of 0.05, the gain g at 1.
 
@@ -21,7 +22,9 @@ class WeightNormalizedConv2D(keras.layers.Layer):
 
     def __init__(self, filters: int, kernel_size: int, padding: str, **kwargs):
         super().__init__(**kwargs)
-        self.filters, self.kernel_size, self.padding = filters, kernel_size, padding
+        self.filters = filters
+        self.kernel_size = kernel_size
+        self.padding = padding
 
     def build(self, input_shape):
         shape = (self.kernel_size, self.kernel_size, input_shape[-1], self.filters)

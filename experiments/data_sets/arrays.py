@@ -28,7 +28,11 @@ class Labelled(NamedTuple):
 
 def divide(images: Labelled, test: Labelled, training: int) -> Parts:
     """Returns the parts of a data set: the first images train, the others before those of the test validate."""
-    return Parts(Labelled(*(each[:training] for each in images)), Labelled(*(each[training:] for each in images)), test)
+    return Parts(
+        Labelled(*(each[:training] for each in images)),
+        Labelled(*(each[training:] for each in images)),
+        test,
+    )
 
 
 def download(name: str, load: Callable[[], Any], give: str) -> list[np.ndarray]:
@@ -57,9 +61,21 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
     """
     files = sorted(path.glob("*.npz")) if path.is_dir() else [path]
     if len(files) != 1 or not files[0].is_file():
-        raise UserError(f"{path} must be an .npz file with {', '.join(names)}, or a folder with one such file")
+        raise UserError(
+            f"{path} must be an .npz file with {', '.join(names)}, or a folder with one such file"
+        )
     try:
         with np.load(files[0], allow_pickle=False) as found:
             return {name: found[name] for name in names}
-    except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise UserError(f"{files[0]} is not an .npz file with {', '.join(names)}: {error}") from None
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        EOFError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
+        raise UserError(
+            f"{files[0]} is not an .npz file with {', '.join(names)}: {error}"
+        ) from None

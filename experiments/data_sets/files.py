@@ -15,9 +15,14 @@ def find_files(folder: Path, names: Iterable[str]) -> list[Path]:
     Raises:
         UserError: Some of them are missing.
     """
-    paths = {name: [path for end in ("", ".gz") if (path := folder / f"{name}{end}").is_file()] for name in names}
+    paths = {
+        name: [path for end in ("", ".gz") if (path := folder / f"{name}{end}").is_file()]
+        for name in names
+    }
     if missing := [name for name, found in paths.items() if not found]:
-        raise UserError(f"{folder} lacks {', '.join(missing)}; put these files there, plain or as .gz")
+        raise UserError(
+            f"{folder} lacks {', '.join(missing)}; put these files there, plain or as .gz"
+        )
     return [found[0] for found in paths.values()]
 
 
@@ -40,7 +45,8 @@ def read_text(path: Path) -> str:
 
 
 def most_frequent(words: Iterable[str], count: int, first: int = 0) -> dict[str, int]:
-    """Returns the number of each of the most frequent words; equally frequent ones are in alphabetical order.
+    """Returns the number of each of the most frequent words; equally frequent ones are in
+    alphabetical order.
 
     >>> most_frequent(["b", "a", "c", "b"], 2, first=10)
     {'b': 10, 'a': 11}

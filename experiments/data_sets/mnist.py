@@ -12,7 +12,12 @@ from .arrays import Labelled, Parts, divide, download
 from .files import find_files, read_bytes
 
 TRAINING = 55_000  # images to train on; the other 5,000 of the training set are for validation
-FILES = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
+FILES = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
 
 
 def read_mnist(data: str = "", training: int = TRAINING) -> Parts:
@@ -24,11 +29,16 @@ def read_mnist(data: str = "", training: int = TRAINING) -> Parts:
         data: A folder with the four files of yann.lecun.com/exdb/mnist, as they are or with `.gz`.
         training: Number of images to train on; the others of the training set are for validation.
 
-    Raises:
-        UserError: A file is missing or is not an IDX file or belongs to other data, or the download failed.
+    Raises: UserError: A file is missing or is not an IDX file or belongs to other data, or the
+        download failed.
     """
-    load, give = keras.datasets.mnist.load_data, "its folder: DATA=/path/to/mnist"
-    arrays = [_read_idx(path) for path in find_files(Path(data), FILES)] if data else download("MNIST", load, give)
+    load = keras.datasets.mnist.load_data
+    give = "its folder: DATA=/path/to/mnist"
+    arrays = (
+        [_read_idx(path) for path in find_files(Path(data), FILES)]
+        if data
+        else download("MNIST", load, give)
+    )
     images, classes, test_images, test_classes = arrays
     if len(images) != len(classes) or len(test_images) != len(test_classes):
         raise UserError(
@@ -47,7 +57,9 @@ def _read_idx(path: Path) -> np.ndarray:
     """Returns the array of bytes in an IDX file: magic number, sizes, data."""
     try:
         content = read_bytes(path)
-        zeros, kind, dimensions = content[:2], content[2], content[3]
+        zeros = content[:2]
+        kind = content[2]
+        dimensions = content[3]
         sizes = np.frombuffer(content, ">i4", dimensions, 4)
         if zeros != b"\0\0" or kind != 8:
             raise ValueError("its magic number is another one")

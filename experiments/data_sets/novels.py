@@ -27,30 +27,36 @@ def read_novels(data: str) -> dict[str, list[Sentence]]:
     Args:
         data: The folder. Its files end in `.txt` or `.txt.gz`.
 
-    Returns:
-        The sentences of each novel by the name of its file. A sentence is a list of words and punctuation marks.
+    Returns: The sentences of each novel by the name of its file. A sentence is a list of words and
+        punctuation marks.
 
-    Raises:
-        UserError: The folder is not given, has no such files, or one of them twice, or one cannot be read.
+    Raises: UserError: The folder is not given, has no such files, or one of them twice, or one
+        cannot be read.
     """
     if not data:
-        raise UserError("give a folder of novels in plain text: DATA=/path/to/novels; Project Gutenberg has them")
+        raise UserError(
+            "give a folder of novels in plain text: DATA=/path/to/novels; Project Gutenberg has them"
+        )
     paths = sorted(path for path in Path(data).glob("*") if path.name.endswith((".txt", ".txt.gz")))
     if not paths:
-        raise UserError(f"{data} has no novels; give a folder of texts in English that end in .txt or .txt.gz")
+        raise UserError(
+            f"{data} has no novels; give a folder of texts in English that end in .txt or .txt.gz"
+        )
     names = [path.name.removesuffix(".gz").removesuffix(".txt") for path in paths]
     if twice := {name for name in names if names.count(name) > 1}:
-        raise UserError(f"{data} has {', '.join(sorted(twice))} twice, plain and as .gz; remove one of them")
+        raise UserError(
+            f"{data} has {', '.join(sorted(twice))} twice, plain and as .gz; remove one of them"
+        )
     return {name: split_sentences(read_text(path)) for name, path in zip(names, paths, strict=True)}
 
 
 def hold_out(novels: Mapping[str, Novel], share: float, parts: int) -> list[list[Novel]]:
-    """Returns the novels to train on, and those of each part that is held out, chosen at random by their names.
+    """Returns the novels to train on, and those of each part that is held out, chosen at random by
+    their names.
 
-    Args:
-        novels: What is made of each novel, by its name.
-        share: The least share of the total length in each part that is held out, if there are enough novels.
-        parts: Number of parts to hold out.
+    Args: novels: What is made of each novel, by its name. share: The least share of the total
+        length in each part that is held out, if there are enough novels. parts: Number of parts to
+        hold out.
     """
     names = np.random.default_rng(_SEED).permutation(sorted(novels)).tolist()
     held_out: list[list[Novel]] = [[] for _ in range(parts)]
@@ -66,7 +72,8 @@ def split_sentences(text: str) -> list[Sentence]:
     >>> split_sentences("Mr. Knightley saw Emma's work. He _smiled_.")
     [['Mr', '.', 'Knightley', 'saw', 'Emma', "'s", 'work', '.'], ['He', 'smiled', '.']]
     """
-    found, start = [], 0
+    found = []
+    start = 0
     for end in _END.finditer(text):
         before = text[start : end.start()].rstrip(".").rsplit(maxsplit=1)
         if before and before[-1].lstrip(_OPENING) in _TITLES:

@@ -46,16 +46,17 @@ class CellNormLSTMCell(keras.layers.LSTMCell):
 
 @keras.saving.register_keras_serializable(package="experiments.draw")
 class DrawCell(keras.layers.Layer):
-    """A step of DRAW without attention: it reads the image and what is wrong with the drawing, and adds to the drawing.
+    """A step of DRAW without attention: it reads the image and what is wrong with the drawing, and
+    adds to the drawing.
 
         h_enc = LSTM([x, x - sigmoid(canvas), h_dec], h_enc)
         z     = mean + exp(log_deviation) * noise,    [mean, log_deviation] = h_enc W + b
         h_dec = LSTM(z, h_dec)
         canvas' = canvas + h_dec V + d
 
-    The inputs are `[batch, pixels + latent]`: the image and the noise of this step. The states are h and c of the
-    encoder and of the decoder, the canvas `[batch, pixels]`, and the sum of the divergences `[batch, 1]`, in nats, of z
-    from a standard normal distribution.
+    The inputs are `[batch, pixels + latent]`: the image and the noise of this step. The states are
+    h and c of the encoder and of the decoder, the canvas `[batch, pixels]`, and the sum of the
+    divergences `[batch, 1]`, in nats, of z from a standard normal distribution.
 
     Args:
         encoder: The cell that reads.
@@ -68,9 +69,19 @@ class DrawCell(keras.layers.Layer):
         Gregor et al. 2015, arXiv 1502.04623, equations 3 to 8 and 11.
     """
 
-    def __init__(self, encoder: keras.layers.Layer, decoder: keras.layers.Layer, pixels: int, latent: int, **kwargs):
+    def __init__(
+        self,
+        encoder: keras.layers.Layer,
+        decoder: keras.layers.Layer,
+        pixels: int,
+        latent: int,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
-        self.encoder, self.decoder, self.pixels, self.latent = encoder, decoder, pixels, latent
+        self.encoder = encoder
+        self.decoder = decoder
+        self.pixels = pixels
+        self.latent = latent
         self.distribution = keras.layers.Dense(2 * latent, name="distribution")
         self.write = keras.layers.Dense(pixels, name="write")
         self.state_size = [*[encoder.units] * 2, *[decoder.units] * 2, pixels, 1]
@@ -105,12 +116,18 @@ class DrawCell(keras.layers.Layer):
         return [h_decoder, c_decoder, canvas + self.write(h_decoder)]
 
     def get_config(self):
-        cells = {name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("encoder", "decoder")}
+        cells = {
+            name: keras.saving.serialize_keras_object(getattr(self, name))
+            for name in ("encoder", "decoder")
+        }
         return {**super().get_config(), **cells, "pixels": self.pixels, "latent": self.latent}
 
     @classmethod
     def from_config(cls, config):
-        cells = {name: keras.saving.deserialize_keras_object(config[name]) for name in ("encoder", "decoder")}
+        cells = {
+            name: keras.saving.deserialize_keras_object(config[name])
+            for name in ("encoder", "decoder")
+        }
         return cls(**{**config, **cells})
 
 

@@ -13,7 +13,8 @@ CLIP = 5.0  # of the global norm of the gradient
 
 @keras.saving.register_keras_serializable(package="experiments.draw")
 class WithNoise(keras.layers.Layer):
-    """Repeats images `[batch, pixels]` for each step and appends new noise: `[batch, steps, pixels + latent]`.
+    """Repeats images `[batch, pixels]` for each step and appends new noise: `[batch, steps, pixels
+    + latent]`.
 
     Args:
         steps: Number of steps.
@@ -24,11 +25,15 @@ class WithNoise(keras.layers.Layer):
 
     def __init__(self, steps: int, latent: int, seed: int, **kwargs):
         super().__init__(**kwargs)
-        self.steps, self.latent, self.seed = steps, latent, seed
+        self.steps = steps
+        self.latent = latent
+        self.seed = seed
         self.generator = keras.random.SeedGenerator(seed)
 
     def call(self, images):
-        noise = keras.random.normal((ops.shape(images)[0], self.steps, self.latent), seed=self.generator)
+        noise = keras.random.normal(
+            (ops.shape(images)[0], self.steps, self.latent), seed=self.generator
+        )
         return ops.concatenate([ops.repeat(images[:, None], self.steps, axis=1), noise], -1)
 
 
@@ -43,8 +48,11 @@ class Sizes(NamedTuple):
 SIZES = Sizes()
 
 
-def build_model(row: TrialRow, step_size: float, seed: int, pixels: int, sizes: Sizes = SIZES) -> keras.Model:
-    """Returns the compiled network of a row. It maps images to the logits of their drawings and the divergence.
+def build_model(
+    row: TrialRow, step_size: float, seed: int, pixels: int, sizes: Sizes = SIZES
+) -> keras.Model:
+    """Returns the compiled network of a row. It maps images to the logits of their drawings and the
+    divergence.
 
     The output is `[batch, pixels + 1]`. The seed alone determines initial weights and noise.
 
@@ -59,9 +67,15 @@ def build_model(row: TrialRow, step_size: float, seed: int, pixels: int, sizes: 
     ]
     images = keras.Input((pixels,))
     inputs = WithNoise(sizes.steps, sizes.latent, seed, name="noise")(images)
-    drawing = keras.layers.RNN(DrawCell(*cells, pixels, sizes.latent, name="step"), name="drawing")(inputs)
+    drawing = keras.layers.RNN(DrawCell(*cells, pixels, sizes.latent, name="step"), name="drawing")(
+        inputs
+    )
     model = keras.Model(images, drawing)
-    model.compile(optimizer=keras.optimizers.Adam(step_size, global_clipnorm=CLIP), loss=bound, jit_compile=True)
+    model.compile(
+        optimizer=keras.optimizers.Adam(step_size, global_clipnorm=CLIP),
+        loss=bound,
+        jit_compile=True,
+    )
     return model
 
 
@@ -77,6 +91,7 @@ def bound(images, outputs):
 
     Reference: Gregor et al. 2015, arXiv 1502.04623, equations 9 to 12.
     """
-    logits, divergence = outputs[:, :-1], outputs[:, -1]
+    logits = outputs[:, :-1]
+    divergence = outputs[:, -1]
     cross_entropy = ops.maximum(logits, 0) - logits * images + ops.log1p(ops.exp(-ops.abs(logits)))
     return ops.sum(cross_entropy, -1) + divergence

@@ -38,7 +38,9 @@ _COMPARISON = Comparison(
     unit="%",
     hypotheses=faster("Ba et al., section 6.4: a curve, almost twice as fast"),
 )
-LEARNING = Learning("The bound (Ba et al. 2016, section 6.4)", _TEXT, _COLUMNS, _CURVES, [_COMPARISON], _PUBLISHED)
+LEARNING = Learning(
+    "The bound (Ba et al. 2016, section 6.4)", _TEXT, _COLUMNS, _CURVES, [_COMPARISON], _PUBLISHED
+)
 
 TRAINING = 50_000
 _BINARIZATION = 0  # seed of the pixels
@@ -50,7 +52,9 @@ class Drawers(Networks):
     """The networks of the task, with the data and their sizes."""
 
     def build(self, trial: Trial) -> keras.Model:
-        return build_model(trial.row, trial.step_size, trial.seed, self.data.train.shape[1], *self.sizes)
+        return build_model(
+            trial.row, trial.step_size, trial.seed, self.data.train.shape[1], *self.sizes
+        )
 
     def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[np.ndarray, np.ndarray]:
         chosen = self.data.train[numbers]
@@ -64,7 +68,8 @@ class Drawers(Networks):
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
         """Returns the shares in the cell states of both LSTMs, over all steps."""
         images = self.data.valid[:_PROBED]
-        step, inputs = model.get_layer("drawing").cell, model.get_layer("noise")(images)
+        step = model.get_layer("drawing").cell
+        inputs = model.get_layer("noise")(images)
         states = [keras.ops.zeros((len(images), size)) for size in step.state_size]
         found: dict[str, list[np.ndarray]] = {"encoder": [], "decoder": []}
         for number in range(inputs.shape[1]):
@@ -75,7 +80,8 @@ class Drawers(Networks):
 
 
 def binarize(data: str, training: int = TRAINING) -> Parts:
-    """Reads MNIST and draws each pixel once, 1 with its brightness as probability. The same pixels come every time.
+    """Reads MNIST and draws each pixel once, 1 with its brightness as probability. The same pixels
+    come every time.
 
     A part has its images as `[images, pixels]`, float32.
 
@@ -92,7 +98,11 @@ EXPERIMENT = Experiment(
     name="draw",
     title="DRAW on binarized MNIST",
     rows=rows_of(rows),
-    settings=(Setting("batch-128", "batches of 128", batch_size=128, updates=780, window=39, validate_every=78),),
+    settings=(
+        Setting(
+            "batch-128", "batches of 128", batch_size=128, updates=780, window=39, validate_every=78
+        ),
+    ),
     metric="bound",
     metric_label="validation bound in nats",
     learning=LEARNING,

@@ -29,9 +29,15 @@ _CURVES = (
     Curve("validations", "nll", "validation loss, nats a point", scale="linear"),
 )
 _COMPARISON = Comparison(
-    "mean validation loss", mean_of("nll"), unit=" nats", digits=3, hypotheses=faster("Ba et al., section 6.5: a curve")
+    "mean validation loss",
+    mean_of("nll"),
+    unit=" nats",
+    digits=3,
+    hypotheses=faster("Ba et al., section 6.5: a curve"),
 )
-LEARNING = Learning("The loss (Ba et al. 2016, section 6.5)", _TEXT, _COLUMNS, _CURVES, [_COMPARISON])
+LEARNING = Learning(
+    "The loss (Ba et al. 2016, section 6.5)", _TEXT, _COLUMNS, _CURVES, [_COMPARISON]
+)
 
 _SETTINGS = [
     Setting(
@@ -53,7 +59,9 @@ class Writers(Networks):
     """The networks of the task, with the data and their sizes."""
 
     def build(self, trial: Trial) -> keras.Model:
-        return build_model(trial.row, trial.step_size, trial.seed, trial.setting.options["length"], *self.sizes)
+        return build_model(
+            trial.row, trial.step_size, trial.seed, trial.setting.options["length"], *self.sizes
+        )
 
     def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[np.ndarray, np.ndarray]:
         """Returns the points before those to predict, and those to predict."""

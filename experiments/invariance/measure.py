@@ -1,7 +1,8 @@
-"""Measures how much a normalized linear map changes under the transformations of Ba et al. (2016), Table 1.
+"""Measures how much a normalized linear map changes under the transformations of Ba et al. (2016),
+Table 1.
 
-The map is `N(x W)` without a bias: cases `[cases, inputs]` times weights `[inputs, units]`, with a unit's weights in a
-column. `N` has no gain and no offset.
+The map is `N(x W)` without a bias: cases `[cases, inputs]` times weights `[inputs, units]`, with a
+unit's weights in a column. `N` has no gain and no offset.
 """
 
 from collections.abc import Callable
@@ -13,9 +14,12 @@ import tensorflow as tf
 
 from rmsnorm_tf import RMSNormalization
 
-CASES, INPUTS, UNITS = 48, 64, 128
+CASES = 48
+INPUTS = 64
+UNITS = 128
 DRAWS = 20
-# Half the relative precision of float64. Adding it changes no mean square, because all of them are above 1.
+# Half the relative precision of float64. Adding it changes no mean square, because all of them are
+# above 1.
 EPSILON = float(np.finfo(np.float64).eps) / 2
 
 Map = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
@@ -27,7 +31,8 @@ def _maps() -> dict[str, Map]:
     common = {"epsilon": EPSILON, "center": False, "scale": False, "dtype": "float64"}
     batch = keras.layers.BatchNormalization(**common)
     layer = keras.layers.LayerNormalization(**common)
-    rms, partial = RMSNormalization(**common), RMSNormalization(partial=0.0625, **common)
+    rms = RMSNormalization(**common)
+    partial = RMSNormalization(partial=0.0625, **common)
     return {
         "BatchNorm": lambda x, w: batch(x @ w, training=True),
         "WeightNorm": lambda x, w: x @ tf.math.l2_normalize(w, axis=0, epsilon=EPSILON),
@@ -56,11 +61,13 @@ TRANSFORMATIONS: dict[str, Callable[..., Pair]] = {
 
 
 def measure_invariance() -> dict[str, Any]:
-    """Returns the largest change of each map under each transformation, relative to its largest output.
+    """Returns the largest change of each map under each transformation, relative to its largest
+    output.
 
-    The maximum is over all outputs of all draws. The cases, weights and vector of a draw are standard normal, and its
-    factor is between 2 and 10. The bound is the largest possible rounding error: n eps / 2 for a sum of n terms. An
-    output has a sum over the inputs and one over at most the units, and two outputs are compared.
+    The maximum is over all outputs of all draws. The cases, weights and vector of a draw are
+    standard normal, and its factor is between 2 and 10. The bound is the largest possible rounding
+    error: n eps / 2 for a sum of n terms. An output has a sum over the inputs and one over at most
+    the units, and two outputs are compared.
 
     >>> measured = measure_invariance()
     >>> measured["changes"]["LayerNorm"]["dataset re-scaling"] < measured["bound"]
@@ -70,8 +77,10 @@ def measure_invariance() -> dict[str, Any]:
     changes = {norm: dict.fromkeys(TRANSFORMATIONS, 0.0) for norm in maps}
     for seed in range(DRAWS):
         generator = np.random.default_rng(seed)
-        x, w = generator.standard_normal((CASES, INPUTS)), generator.standard_normal((INPUTS, UNITS))
-        factor, vector = generator.uniform(2, 10), generator.standard_normal(INPUTS)
+        x = generator.standard_normal((CASES, INPUTS))
+        w = generator.standard_normal((INPUTS, UNITS))
+        factor = generator.uniform(2, 10)
+        vector = generator.standard_normal(INPUTS)
         for norm, apply in maps.items():
             y = apply(tf.constant(x), tf.constant(w)).numpy()
             for name, transform in TRANSFORMATIONS.items():

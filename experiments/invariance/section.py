@@ -5,8 +5,8 @@ from typing import Any
 from ..reporting.section import Claim, Section
 from .measure import TRANSFORMATIONS
 
-# Table 1 of Zhang & Sennrich (2019), arXiv:1910.07467, after Ba et al. (2016), arXiv:1607.06450, table 1: whether a
-# transformation leaves the output unchanged.
+# Table 1 of Zhang & Sennrich (2019), arXiv:1910.07467, after Ba et al. (2016), arXiv:1607.06450,
+# table 1: whether a transformation leaves the output unchanged.
 INVARIANCES: dict[str, dict[str, bool]] = {
     norm: dict(zip(TRANSFORMATIONS, invariant, strict=True))
     for norm, invariant in {
@@ -24,13 +24,15 @@ _ANSWERS = {True: "yes", False: "no"}
 
 def section(measured: dict[str, Any]) -> Section:
     """Returns the section of the values of `measure_invariance`."""
-    bound, changes = measured["bound"], measured["changes"]
+    bound = measured["bound"]
+    changes = measured["changes"]
     transformations = list(next(iter(changes.values())))
     rows = [
         [norm, *(_cell(change, bound, INVARIANCES[norm][name]) for name, change in row.items())]
         for norm, row in changes.items()
     ]
-    count, wrong = sum(map(len, changes.values())), sum(_DIFFERS in cell for row in rows for cell in row)
+    count = sum(map(len, changes.values()))
+    wrong = sum(_DIFFERS in cell for row in rows for cell in row)
     text = [
         f"A linear map and its normalization are computed in float64: {measured['cases']} cases, {measured['inputs']} "
         f"inputs, {measured['units']} units, standard normal numbers, {measured['draws']} draws. BatchNorm takes the "

@@ -10,10 +10,13 @@ CLASSES = 10
 SUMS = ("hidden_1", "hidden_2")  # layers whose outputs are normalized
 
 
-def build_model(row: TrialRow, step_size: float, seed: int, pixels: int, hidden: int = HIDDEN) -> keras.Model:
+def build_model(
+    row: TrialRow, step_size: float, seed: int, pixels: int, hidden: int = HIDDEN
+) -> keras.Model:
     """Returns the compiled network of a row.
 
-    The norm has an offset, so the product before it has no bias. The seed alone determines the weights.
+    The norm has an offset, so the product before it has no bias. The seed alone determines the
+    weights.
 
     Args:
         row: Builds the norm. Its option `normalize_logits` puts one after the last product too.

@@ -5,7 +5,17 @@ import keras
 from ..data_sets.mnist import read_mnist
 from ..reporting.judging import Hypothesis
 from ..trials.experiment import Experiment
-from ..trials.learning import FASTER, Column, Comparison, Curve, Learning, best, last, last_loss, mean_loss
+from ..trials.learning import (
+    FASTER,
+    Column,
+    Comparison,
+    Curve,
+    Learning,
+    best,
+    last,
+    last_loss,
+    mean_loss,
+)
 from ..trials.networks import ImageClassifiers
 from ..trials.probes import mean_share
 from ..trials.trial import Setting, Trial, rows_of
@@ -28,7 +38,10 @@ _COLUMNS = (
     Column("test error, best", best("test_error", "nll"), 2, "%"),
     Column("test error, last", last("test_error"), 2, "%"),
 )
-_CURVES = (Curve("train", "loss", "training loss, nats"), Curve("validations", "test_error", "test error, %"))
+_CURVES = (
+    Curve("train", "loss", "training loss, nats"),
+    Curve("validations", "test_error", "test error, %"),
+)
 _CURVE = "Ba et al., section 6.6: curves without numbers"
 _OTHERS = "Zhang & Sennrich: other tasks"
 _COMPARISON = Comparison(
@@ -47,7 +60,9 @@ _COMPARISON = Comparison(
         )
     ],
 )
-LEARNING = Learning("Loss and error (Ba et al. 2016, section 6.6)", _TEXT, _COLUMNS, _CURVES, [_COMPARISON])
+LEARNING = Learning(
+    "Loss and error (Ba et al. 2016, section 6.6)", _TEXT, _COLUMNS, _CURVES, [_COMPARISON]
+)
 
 
 class Classifiers(ImageClassifiers):
@@ -68,8 +83,17 @@ EXPERIMENT = Experiment(
     title="Permutation-invariant MNIST",
     rows=rows_of(rows),
     settings=(
-        Setting("batch-128", "batches of 128", batch_size=128, updates=4300, window=86, validate_every=430),
-        Setting("batch-4", "batches of 4", batch_size=4, updates=6000, window=200, validate_every=1000),
+        Setting(
+            "batch-128",
+            "batches of 128",
+            batch_size=128,
+            updates=4300,
+            window=86,
+            validate_every=430,
+        ),
+        Setting(
+            "batch-4", "batches of 4", batch_size=4, updates=6000, window=200, validate_every=1000
+        ),
     ),
     metric="nll",
     metric_label="validation loss in nats",

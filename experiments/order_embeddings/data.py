@@ -33,32 +33,41 @@ class Part(NamedTuple):
 def read_corpus(data: str) -> Parts:
     """Reads a folder with five captions of each image, in files as `train.1.en` or `train.1.en.gz`.
 
-    There are no features of images in it. In their place, an image is the tf-idf vector of its captions 1 and 2, of
-    length 1; captions 3 to 5 are to be matched with it. Frequencies and vocabularies are those of the training images.
+    There are no features of images in it. In their place, an image is the tf-idf vector of its
+    captions 1 and 2, of length 1; captions 3 to 5 are to be matched with it. Frequencies and
+    vocabularies are those of the training images.
 
     Args:
         data: The folder; its files are named by `SPLITS`, the number of the caption, and `en`.
 
-    Raises:
-        UserError: The folder is not given, lacks a file, or has files of one split with different numbers of lines.
+    Raises: UserError: The folder is not given, lacks a file, or has files of one split with
+        different numbers of lines.
     """
     if not data:
-        raise UserError("give the folder of the captions, task 2 of Multi30k: DATA=/path/to/captions")
+        raise UserError(
+            "give the folder of the captions, task 2 of Multi30k: DATA=/path/to/captions"
+        )
     texts = {part: _read_split(Path(data), name) for part, name in SPLITS.items()}
     features = most_frequent(_words(lines[: len(IMAGE)] for lines in texts["train"]), FEATURES)
     words = most_frequent(_words(lines[len(IMAGE) :] for lines in texts["train"]), WORDS - 2)
     counts = {part: _counts(lines, features) for part, lines in texts.items()}
     frequencies = np.asarray((counts["train"] > 0).sum(0)).reshape(-1)  # [features], of images
     weights = np.log(counts["train"].shape[0] / np.maximum(frequencies, 1))
-    return Parts(*(Part(_weighted(counts[part], weights), _ids(texts[part], words)) for part in SPLITS))
+    return Parts(
+        *(Part(_weighted(counts[part], weights), _ids(texts[part], words)) for part in SPLITS)
+    )
 
 
 def _read_split(folder: Path, name: str) -> list[tuple[list[str], ...]]:
     """Returns the words of the five captions of each image."""
     paths = find_files(folder, [f"{name}.{number}.en" for number in (*IMAGE, *CAPTIONS)])
-    columns = [[_WORD.findall(line.lower()) for line in read_text(path).splitlines()] for path in paths]
+    columns = [
+        [_WORD.findall(line.lower()) for line in read_text(path).splitlines()] for path in paths
+    ]
     if len({len(lines) for lines in columns}) > 1:
-        raise UserError(f"{folder}: files {name}.*.en have {', '.join(str(len(lines)) for lines in columns)} lines")
+        raise UserError(
+            f"{folder}: files {name}.*.en have {', '.join(str(len(lines)) for lines in columns)} lines"
+        )
     return list(zip(*columns, strict=True))
 
 
@@ -77,7 +86,9 @@ def _counts(texts: list[tuple[list[str], ...]], features: dict[str, int]) -> spa
         if word in features
     ]
     rows, columns = np.array(cells, np.int64).reshape(-1, 2).T
-    return sparse.csr_matrix((np.ones(len(cells), np.float32), (rows, columns)), (len(texts), len(features)))
+    return sparse.csr_matrix(
+        (np.ones(len(cells), np.float32), (rows, columns)), (len(texts), len(features))
+    )
 
 
 def _weighted(counts: sparse.csr_matrix, weights: np.ndarray) -> sparse.csr_matrix:
@@ -88,7 +99,10 @@ def _weighted(counts: sparse.csr_matrix, weights: np.ndarray) -> sparse.csr_matr
 
 
 def _ids(texts: list[tuple[list[str], ...]], words: dict[str, int]) -> np.ndarray:
-    """Returns the ids of the captions, `[images, captions, LONGEST]`. An empty caption is one unknown word."""
+    """Returns the ids of the captions, `[images, captions, LONGEST]`.
+
+    An empty caption is one unknown word.
+    """
     ids = np.zeros((len(texts), len(CAPTIONS), LONGEST), np.int32)
     for image, captions in enumerate(texts):
         for number, caption in enumerate(captions[len(IMAGE) :]):

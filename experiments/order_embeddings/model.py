@@ -15,12 +15,18 @@ CLIP = 2.0  # of the gradient of each weight
 
 
 def build_model(
-    row: TrialRow, step_size: float, seed: int, features: int, units: int = UNITS, word_units: int = WORD_UNITS
+    row: TrialRow,
+    step_size: float,
+    seed: int,
+    features: int,
+    units: int = UNITS,
+    word_units: int = WORD_UNITS,
 ) -> keras.Model:
     """Returns the compiled network of a row. It maps images and captions to `[batch, 2, units]`.
 
-    An image goes through one matrix; the embedding of a caption is the last state of a GRU. Both are scaled to length 1
-    and become absolute values. The seed alone determines the initial weights.
+    An image goes through one matrix; the embedding of a caption is the last state of a GRU. Both
+    are scaled to length 1 and become absolute values. The seed alone determines the initial
+    weights.
 
     Args:
         row: Its options are arguments of the GRU.
@@ -31,14 +37,19 @@ def build_model(
     Reference: Vendrov et al. (2016), arXiv:1511.06361.
     """
     keras.utils.set_random_seed(seed)
-    images, captions = keras.Input((features,), name="images"), keras.Input((LONGEST,), dtype="int32", name="captions")
+    images = keras.Input((features,), name="images")
+    captions = keras.Input((LONGEST,), dtype="int32", name="captions")
     image = keras.layers.Dense(units, name="image")(images)
     words = keras.layers.Embedding(WORDS, word_units, mask_zero=True, name="words")(captions)
     caption = RMSNormGRU(units, name="gru", **cell_options(row))(words)
     sides = [keras.layers.Reshape((1, units))(side) for side in (image, caption)]
-    length = keras.layers.UnitNormalization(name="length")(keras.layers.Concatenate(axis=1)(sides))  # [batch, 2, units]
+    length = keras.layers.UnitNormalization(name="length")(
+        keras.layers.Concatenate(axis=1)(sides)
+    )  # [batch, 2, units]
     model = keras.Model([images, captions], keras.ops.abs(length))
-    model.compile(optimizer=keras.optimizers.Adam(step_size, clipnorm=CLIP), loss=order_loss, jit_compile=True)
+    model.compile(
+        optimizer=keras.optimizers.Adam(step_size, clipnorm=CLIP), loss=order_loss, jit_compile=True
+    )
     return model
 
 
@@ -57,7 +68,8 @@ def order_penalties(images, captions):
 
 @keras.saving.register_keras_serializable(package="experiments.order_embeddings")
 def order_loss(_, embeddings):
-    """Returns the sum of the hinge losses of a batch: each pair against all other captions and all other images.
+    """Returns the sum of the hinge losses of a batch: each pair against all other captions and all
+    other images.
 
     Args:
         _: Not used.

@@ -32,7 +32,12 @@ _PUBLISHED = {
     "rmsnorm": "39.0/74.8/86.3",
     "prmsnorm": "39.0/74.5/86.3",
 }
-PUBLISHED_TIMES = {"none": 2.11, "layernorm": 12.02, "rmsnorm": 7.12, "prmsnorm": 4.34}  # seconds of 100 updates
+PUBLISHED_TIMES = {
+    "none": 2.11,
+    "layernorm": 12.02,
+    "rmsnorm": 7.12,
+    "prmsnorm": 4.34,
+}  # seconds of 100 updates
 _Z = "Zhang & Sennrich, section 6.3"
 _B = "Ba et al., section 6.1"
 
@@ -54,12 +59,21 @@ _COMPARISONS = (
         mean_of("image_r10"),
         unit=" points",
         hypotheses=[
-            Hypothesis("layernorm", "none", "higher", f"LayerNorm {FASTER}", f"{_B}: 60% of the time"),
+            Hypothesis(
+                "layernorm", "none", "higher", f"LayerNorm {FASTER}", f"{_B}: 60% of the time"
+            ),
             Hypothesis("rmsnorm", "none", "higher", f"RMSNorm {FASTER}", f"{_Z}, figure"),
         ],
     ),
 )
-LEARNING = Learning("Recall (Zhang & Sennrich 2019, section 6.3)", _TEXT, _COLUMNS, _CURVES, _COMPARISONS, _PUBLISHED)
+LEARNING = Learning(
+    "Recall (Zhang & Sennrich 2019, section 6.3)",
+    _TEXT,
+    _COLUMNS,
+    _CURVES,
+    _COMPARISONS,
+    _PUBLISHED,
+)
 
 _PROBED = 200  # validation captions whose activations are measured
 
@@ -83,11 +97,15 @@ class Embeddings(Networks):
         """Returns the retrieval scores."""
         pairs = _pairs(part, np.arange(part.images.shape[0] * len(CAPTIONS)))
         found = model.predict(in_batches(pairs, batch_size=512), verbose=0)  # [pairs, 2, units]
-        return retrieval_scores(found[:: len(CAPTIONS), 0], found[:, 1].reshape(-1, len(CAPTIONS), found.shape[-1]))
+        return retrieval_scores(
+            found[:: len(CAPTIONS), 0], found[:, 1].reshape(-1, len(CAPTIONS), found.shape[-1])
+        )
 
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
         captions = self.data.valid.captions[:_PROBED, 0]
-        return gru_shares(model.get_layer("gru").cell, model.get_layer("words")(captions), captions != 0)
+        return gru_shares(
+            model.get_layer("gru").cell, model.get_layer("words")(captions), captions != 0
+        )
 
 
 def _pairs(part: Part, numbers: np.ndarray) -> list[np.ndarray]:
@@ -101,7 +119,16 @@ EXPERIMENT = Experiment(
     title="Order embeddings of images and captions",
     about=[STAND_IN],
     rows=rows_of(rows),
-    settings=(Setting("batch-128", "batches of 128", batch_size=128, updates=1500, window=50, validate_every=150),),
+    settings=(
+        Setting(
+            "batch-128",
+            "batches of 128",
+            batch_size=128,
+            updates=1500,
+            window=50,
+            validate_every=150,
+        ),
+    ),
     metric="missed",
     metric_label="missed captions and images, %",
     learning=LEARNING,

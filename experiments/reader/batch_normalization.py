@@ -14,8 +14,8 @@ class StepNormalization(keras.layers.Layer):
 
         N(x) = (x - mean) / sqrt(variance + epsilon) * gamma + beta
 
-    Padding does not enter the statistics. Inference uses one mean and one variance for all time steps: moving averages
-    of the statistics of the time steps, weighted by their numbers of words.
+    Padding does not enter the statistics. Inference uses one mean and one variance for all time
+    steps: moving averages of the statistics of the time steps, weighted by their numbers of words.
 
     Args:
         epsilon: Added to the variance, inside the root. Default: 1e-5.
@@ -23,32 +23,47 @@ class StepNormalization(keras.layers.Layer):
         center: Whether there is a beta. Default: False.
         **kwargs: Arguments of every Keras layer.
 
-    Reference:
-        Cooijmans et al. 2016, arXiv 1603.09025, equation 5. There, every time step has its own moving averages.
+    Reference: Cooijmans et al. 2016, arXiv 1603.09025, equation 5. There, every time step has its
+        own moving averages.
     """
 
-    def __init__(self, epsilon: float = 1e-5, momentum: float = 0.999, center: bool = False, **kwargs: Any):
+    def __init__(
+        self, epsilon: float = 1e-5, momentum: float = 0.999, center: bool = False, **kwargs: Any
+    ):
         super().__init__(**kwargs)
-        self.epsilon, self.momentum, self.center = epsilon, momentum, center
+        self.epsilon = epsilon
+        self.momentum = momentum
+        self.center = center
 
     def build(self, input_shape, *_):
         units = (input_shape[-1],)
         few = keras.initializers.Constant(1e-6)  # the weight of the initial variance, 1
-        self.gamma = self.add_weight(shape=units, initializer=keras.initializers.Constant(GAIN), name="gamma")
-        self.beta = self.add_weight(shape=units, initializer="zeros", name="beta") if self.center else None
+        self.gamma = self.add_weight(
+            shape=units, initializer=keras.initializers.Constant(GAIN), name="gamma"
+        )
+        self.beta = (
+            self.add_weight(shape=units, initializer="zeros", name="beta") if self.center else None
+        )
         self.weight = self.add_weight(shape=(), initializer=few, trainable=False, name="weight")
         self.mean = self.add_weight(shape=units, initializer="zeros", trainable=False, name="mean")
-        self.variance = self.add_weight(shape=units, initializer=few, trainable=False, name="variance")
+        self.variance = self.add_weight(
+            shape=units, initializer=few, trainable=False, name="variance"
+        )
 
     def call(self, inputs, seen, training=False):
         """Normalizes `[batch, units]`, given `[batch, 1]`: 1 where there is a word, 0 at padding."""
-        mean, variance = self.mean / self.weight, self.variance / self.weight
+        mean = self.mean / self.weight
+        variance = self.variance / self.weight
         if training:
             words = ops.maximum(ops.sum(seen), 1)
             mean = ops.sum(seen * inputs, 0) / words  # [units]
             variance = ops.sum(seen * ops.square(inputs - mean), 0) / words
             rate = (1 - self.momentum) * ops.mean(seen)
-            for average, value in ((self.weight, 1.0), (self.mean, mean), (self.variance, variance)):
+            for average, value in (
+                (self.weight, 1.0),
+                (self.mean, mean),
+                (self.variance, variance),
+            ):
                 average.assign(average + rate * (value - average))
         outputs = (inputs - mean) * (ops.rsqrt(variance + self.epsilon) * self.gamma)
         return outputs if self.beta is None else outputs + self.beta
@@ -56,14 +71,15 @@ class StepNormalization(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="experiments.reader")
 class BatchNormLSTMCell(keras.layers.LSTMCell):
-    """An LSTM that normalizes its projected inputs, its projected state and its cell state over the batch.
+    """An LSTM that normalizes its projected inputs, its projected state and its cell state over the
+    batch.
 
         i, f, c~, o = split(N(x W) + N(h U) + b)
         c' = sigmoid(f) * c + sigmoid(i) * tanh(c~)
         h' = sigmoid(o) * tanh(N(c'))
 
-    The inputs are `[batch, inputs + 1]`: x, and 1 where there is a word or 0 at padding. Padding does not enter the
-    statistics; `keras.layers.RNN` with a mask ignores the results for it.
+    The inputs are `[batch, inputs + 1]`: x, and 1 where there is a word or 0 at padding. Padding
+    does not enter the statistics; `keras.layers.RNN` with a mask ignores the results for it.
 
     >>> lstm = keras.layers.RNN(BatchNormLSTMCell(4), return_sequences=True)
     >>> lstm(ops.ones((2, 5, 3 + 1))).shape
@@ -93,7 +109,8 @@ class BatchNormLSTMCell(keras.layers.LSTMCell):
 
     def call(self, inputs, states, training=False):
         h, c = states
-        x, seen = inputs[:, :-1], inputs[:, -1:]
+        x = inputs[:, :-1]
+        seen = inputs[:, -1:]
         of_input = self.input_norm(ops.matmul(x, self.kernel), seen, training=training)
         of_state = self.state_norm(ops.matmul(h, self.recurrent_kernel), seen, training=training)
         i, f, proposal, o = ops.split(of_input + of_state + self.bias, 4, -1)

@@ -21,9 +21,26 @@ SENTENCE = (6, 30)  # words of a sentence that becomes a question
 KEPT = 0.7  # probability of each of its words to be in the question
 
 _HELD_OUT = 0.08  # of the questions, at least, come from the novels for validation, and as many from those for the test
-_MOST = 1000  # questions for validation, and as many for the test; others of their novels are left out
+_MOST = (
+    1000  # questions for validation, and as many for the test; others of their novels are left out
+)
 _SEED = 0  # of passages, questions and numbers, and of the questions that are held out
-_TITLES = {"I", "O", "Mr", "Mrs", "Miss", "Dr", "Sir", "Lord", "Lady", "St", "God", "Madam", "Master", "Captain"}
+_TITLES = {
+    "I",
+    "O",
+    "Mr",
+    "Mrs",
+    "Miss",
+    "Dr",
+    "Sir",
+    "Lord",
+    "Lady",
+    "St",
+    "God",
+    "Madam",
+    "Master",
+    "Captain",
+}
 
 
 class Part(NamedTuple):
@@ -51,31 +68,47 @@ def read_corpus(data: str) -> Parts:
         UserError: A part has no question.
     """
     generator = np.random.default_rng(_SEED)
-    by_novel = {name: list(find_clozes(novel, generator)) for name, novel in read_novels(data).items()}
+    by_novel = {
+        name: list(find_clozes(novel, generator)) for name, novel in read_novels(data).items()
+    }
     parts = [list(itertools.chain(*part)) for part in hold_out(by_novel, _HELD_OUT, parts=2)]
     if not all(parts):
-        raise UserError(f"{data}: too few passages have several names; give more and longer novels in English")
+        raise UserError(
+            f"{data}: too few passages have several names; give more and longer novels in English"
+        )
     train, *held_out = parts
-    chosen = (generator.choice(len(part), min(_MOST, len(part)), replace=False) for part in held_out)
-    parts = [train, *([part[number] for number in numbers] for part, numbers in zip(held_out, chosen, strict=True))]
+    chosen = (
+        generator.choice(len(part), min(_MOST, len(part)), replace=False) for part in held_out
+    )
+    parts = [
+        train,
+        *(
+            [part[number] for number in numbers]
+            for part, numbers in zip(held_out, chosen, strict=True)
+        ),
+    ]
     text = (word.lower() for each in train for word in each.passage if isinstance(word, str))
     words = most_frequent(text, WORDS - FIRST_ENTITY - ENTITIES, first=FIRST_ENTITY + ENTITIES)
     return Parts(*(_encode(part, words) for part in parts))
 
 
 def find_clozes(sentences: list[Sentence], generator: np.random.Generator) -> Iterator[Cloze]:
-    """Yields questions on passages of the novel that have several names, at most one for each sentence.
+    """Yields questions on passages of the novel that have several names, at most one for each
+    sentence.
 
-    The question is a sentence of the passage without some of its words, and with a gap in the place of a name.
+    The question is a sentence of the passage without some of its words, and with a gap in the place
+    of a name.
 
     Args:
         sentences: A novel.
         generator: Chooses the passage, the words and the name, and numbers the entities.
     """
-    names, words = find_names(sentences), list(itertools.chain(*sentences))
+    names = find_names(sentences)
+    words = list(itertools.chain(*sentences))
     starts = itertools.accumulate(map(len, sentences), initial=0)
     for sentence, start in zip(sentences, starts, strict=False):
-        first, last = max(start + len(sentence) - PASSAGE, 0), min(start, len(words) - PASSAGE)  # starts of passages
+        first = max(start + len(sentence) - PASSAGE, 0)  # starts of passages
+        last = min(start, len(words) - PASSAGE)
         if first > last or not SENTENCE[0] <= len(sentence) <= SENTENCE[1]:
             continue
         begin = generator.integers(first, last, endpoint=True)
@@ -95,7 +128,8 @@ def find_clozes(sentences: list[Sentence], generator: np.random.Generator) -> It
 
 def find_names(sentences: list[Sentence], least: int = 5) -> set[str]:
     """Returns the words that are nearly always capitalized, at least some times in the middle of a sentence."""
-    middle, lower = collections.Counter(), collections.Counter()
+    middle = collections.Counter()
+    lower = collections.Counter()
     for sentence in sentences:
         for before, word in itertools.pairwise(sentence):
             if word.islower():
@@ -103,7 +137,9 @@ def find_names(sentences: list[Sentence], least: int = 5) -> set[str]:
             elif word.istitle() and (before.isalpha() or before == ","):
                 middle[word] += 1
     return {
-        word for word, count in middle.items() if count >= max(least, 20 * lower[word.lower()]) and word not in _TITLES
+        word
+        for word, count in middle.items()
+        if count >= max(least, 20 * lower[word.lower()]) and word not in _TITLES
     }
 
 
@@ -112,14 +148,20 @@ def most_frequent_wrong(part: Part) -> float:
 
     Of equally frequent ones, it is the entity with the lowest number.
     """
-    ids = part.passages[:, :, None] == FIRST_ENTITY + np.arange(ENTITIES)  # [examples, words, entities]
+    ids = part.passages[:, :, None] == FIRST_ENTITY + np.arange(
+        ENTITIES
+    )  # [examples, words, entities]
     return 100 * float(np.mean(ids.sum(1).argmax(-1) != part.answers))
 
 
 def _encode(clozes: list[Cloze], words: dict[str, int]) -> Part:
     def ids(text: list[str | int | None]) -> list[int]:
         return [
-            GAP if word is None else FIRST_ENTITY + word if isinstance(word, int) else words.get(word.lower(), UNKNOWN)
+            GAP
+            if word is None
+            else FIRST_ENTITY + word
+            if isinstance(word, int)
+            else words.get(word.lower(), UNKNOWN)
             for word in text
         ]
 

@@ -15,7 +15,10 @@ from .data import ENTITIES, FIRST_ENTITY, PADDING, PASSAGE, SENTENCE, WORDS
 
 CLIP = 10.0  # of the global norm of the gradient
 READERS = ("passage", "question")
-_OF_THE_MODEL = ("gain", "normalize_attention")  # options of a row that are not arguments of its LSTMs
+_OF_THE_MODEL = (
+    "gain",
+    "normalize_attention",
+)  # options of a row that are not arguments of its LSTMs
 
 
 class Sizes(NamedTuple):
@@ -30,10 +33,11 @@ SIZES = Sizes()
 
 @keras.saving.register_keras_serializable(package="experiments.reader")
 class Renumber(keras.layers.Layer):
-    """Numbers the entities of each example anew, at random, in training; otherwise it keeps their numbers.
+    """Numbers the entities of each example anew, at random, in training; otherwise it keeps their
+    numbers.
 
-    A call maps ids `[batch, time]` of passages and questions to the new ids of both, and to the new number of each
-    entity, `[batch, ENTITIES]`. So the network learns nothing about a number.
+    A call maps ids `[batch, time]` of passages and questions to the new ids of both, and to the new
+    number of each entity, `[batch, ENTITIES]`. So the network learns nothing about a number.
 
     Args:
         seed: Seed of the numbers.
@@ -42,7 +46,8 @@ class Renumber(keras.layers.Layer):
 
     def __init__(self, seed: int, **kwargs):
         super().__init__(**kwargs)
-        self.seed, self.generator = seed, keras.random.SeedGenerator(seed)
+        self.seed = seed
+        self.generator = keras.random.SeedGenerator(seed)
 
     def call(self, passages, questions, training=False):
         batch = ops.shape(passages)[0]
@@ -53,17 +58,19 @@ class Renumber(keras.layers.Layer):
 
 
 def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes = SIZES) -> keras.Model:
-    """Returns the compiled network of a row. It maps passages and questions to logits of the entities.
+    """Returns the compiled network of a row. It maps passages and questions to logits of the
+    entities.
 
         m = tanh(d W + q V + (d B) * (q C));  a = softmax(m w);  r = sum over time of a * d
         logits = tanh(r R + q Q + mean(d) D) E
 
-    Here d are the states of both directions over the passage, and q the last states of both over the question. The seed
-    alone determines initial weights and numbers of entities.
+    Here d are the states of both directions over the passage, and q the last states of both over
+    the question. The seed alone determines initial weights and numbers of entities.
 
-    Args:
-        row: Its options are arguments of the LSTMs; see `build_lstm`. `gain` is the initial value of all gains, and
-            with `normalize_attention`, all terms of the sums before a tanh are normalized over the batch.
+    Args: row: Its options are arguments of the LSTMs; see `build_lstm`. `gain` is the initial value
+        of all gains, and
+            with `normalize_attention`, all terms of the sums before a tanh are normalized over the
+            batch.
 
     Reference: Hermann et al. (2015), arXiv:1506.03340, section 3.2.
     """
@@ -72,8 +79,12 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes = SIZES
     questions = keras.Input((SENTENCE[1],), dtype="int32", name="questions")
     passage, question, numbers = Renumber(seed, name="numbers")(passages, questions)
     words = keras.layers.Embedding(WORDS, sizes.word_units, name="words")
-    d = _read("passage", row, sizes, passage, words(passage), return_sequences=True)  # [batch, time, 2 * units]
-    q = _read("question", row, sizes, question, words(question), mask=question != PADDING)  # [batch, 2 * units]
+    d = _read(
+        "passage", row, sizes, passage, words(passage), return_sequences=True
+    )  # [batch, time, 2 * units]
+    q = _read(
+        "question", row, sizes, question, words(question), mask=question != PADDING
+    )  # [batch, 2 * units]
 
     def term(name: str, vectors):
         product = keras.layers.Dense(2 * sizes.units, use_bias=False, name=name)(vectors)
@@ -95,12 +106,13 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes = SIZES
 def build_lstm(row: TrialRow, units: int, **options: Any) -> keras.layers.RNN:
     """Returns the LSTM of a row.
 
-    Args:
-        row: Its options are arguments of `RMSNormLSTM`, or of `BatchNormLSTMCell` if `normalization` is `batch`.
-        units: Size of the states.
-        **options: Arguments of `keras.layers.RNN`.
+    Args: row: Its options are arguments of `RMSNormLSTM`, or of `BatchNormLSTMCell` if
+        `normalization` is `batch`. units: Size of the states. **options: Arguments of
+        `keras.layers.RNN`.
     """
-    arguments = {name: value for name, value in cell_options(row).items() if name not in _OF_THE_MODEL}
+    arguments = {
+        name: value for name, value in cell_options(row).items() if name not in _OF_THE_MODEL
+    }
     if arguments["normalization"] != "batch":
         return RMSNormLSTM(units, name="lstm", **arguments, **options)
     del arguments["normalization"]
@@ -108,9 +120,11 @@ def build_lstm(row: TrialRow, units: int, **options: Any) -> keras.layers.RNN:
 
 
 def lstm_inputs(cell: keras.layers.Layer, ids, vectors):
-    """Returns what a cell reads, given ids `[batch, time]` and vectors `[batch, time, word_units]` of words.
+    """Returns what a cell reads, given ids `[batch, time]` and vectors `[batch, time, word_units]`
+    of words.
 
-    These are the vectors and, for batch normalization, where there is a word, `[batch, time, word_units + 1]`.
+    These are the vectors and, for batch normalization, where there is a word, `[batch, time,
+    word_units + 1]`.
     """
     if not isinstance(cell, BatchNormLSTMCell):
         return vectors
@@ -120,12 +134,16 @@ def lstm_inputs(cell: keras.layers.Layer, ids, vectors):
 def _read(name: str, row: TrialRow, sizes: Sizes, ids, vectors, mask=None, **options):
     """Returns the states of an LSTM in both directions."""
     lstm = build_lstm(row, sizes.units, **options)
-    return keras.layers.Bidirectional(lstm, name=name)(lstm_inputs(lstm.cell, ids, vectors), mask=mask)
+    return keras.layers.Bidirectional(lstm, name=name)(
+        lstm_inputs(lstm.cell, ids, vectors), mask=mask
+    )
 
 
 def _attention_norm(name: str) -> keras.layers.Layer:
     gain = keras.initializers.Constant(GAIN)
-    return keras.layers.BatchNormalization(momentum=0.9, epsilon=EPSILON, gamma_initializer=gain, name=f"{name}_norm")
+    return keras.layers.BatchNormalization(
+        momentum=0.9, epsilon=EPSILON, gamma_initializer=gain, name=f"{name}_norm"
+    )
 
 
 def _renumbered(ids, numbers):

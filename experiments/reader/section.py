@@ -79,7 +79,9 @@ _COMPARISONS = (
             Hypothesis("batchnorm-everywhere", "none", "lower", f"BN-everywhere {FASTER}", _Z),
             *_against_batch("learns faster than"),
             Hypothesis("rmsnorm", "layernorm", "equal", "RMSNorm learns as fast as LayerNorm", _Z),
-            Hypothesis("prmsnorm", "rmsnorm", "higher", "pRMSNorm learns slightly slower than RMSNorm", _Z),
+            Hypothesis(
+                "prmsnorm", "rmsnorm", "higher", "pRMSNorm learns slightly slower than RMSNorm", _Z
+            ),
         ],
     ),
     Comparison(
@@ -90,14 +92,28 @@ _COMPARISONS = (
             Hypothesis("layernorm", "none", "lower", f"LayerNorm {_LOWER}", _B),
             Hypothesis("rmsnorm", "none", "lower", f"RMSNorm {_LOWER}", _Z),
             *_against_batch("ends with a lower error than"),
-            Hypothesis("rmsnorm", "layernorm", "equal", "RMSNorm ends with the error of LayerNorm", _Z),
-            Hypothesis("prmsnorm", "rmsnorm", "equal", "pRMSNorm ends with the error of RMSNorm", _Z),
-            Hypothesis("layernorm", "layernorm-gain-0.1", "lower", _GAINS, "Ba et al., section 6.2: a sentence"),
+            Hypothesis(
+                "rmsnorm", "layernorm", "equal", "RMSNorm ends with the error of LayerNorm", _Z
+            ),
+            Hypothesis(
+                "prmsnorm", "rmsnorm", "equal", "pRMSNorm ends with the error of RMSNorm", _Z
+            ),
+            Hypothesis(
+                "layernorm",
+                "layernorm-gain-0.1",
+                "lower",
+                _GAINS,
+                "Ba et al., section 6.2: a sentence",
+            ),
         ],
     ),
 )
 LEARNING = Learning(
-    "The error (Zhang & Sennrich 2019, section 6.2)", f"{_TEXT} {_BATCH}", _COLUMNS, _CURVES, _COMPARISONS
+    "The error (Zhang & Sennrich 2019, section 6.2)",
+    f"{_TEXT} {_BATCH}",
+    _COLUMNS,
+    _CURVES,
+    _COMPARISONS,
 )
 
 

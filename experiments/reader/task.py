@@ -37,13 +37,18 @@ class Readers(Networks):
         for name, ids in zip(READERS, texts, strict=True):
             cell = model.get_layer(name).forward_layer.cell
             inputs = lstm_inputs(cell, ids, model.get_layer("words")(ids))
-            found |= {f"{name} {what}": share for what, share in lstm_shares(cell, inputs, ids != PADDING).items()}
+            found |= {
+                f"{name} {what}": share
+                for what, share in lstm_shares(cell, inputs, ids != PADDING).items()
+            }
         return found
 
     def results(self) -> dict[str, Any]:
         """Returns the errors of the answer that a passage names most often."""
         parts = {"valid": self.data.valid, "test": self.data.test}
-        return {"most_frequent_error": {name: most_frequent_wrong(part) for name, part in parts.items()}}
+        return {
+            "most_frequent_error": {name: most_frequent_wrong(part) for name, part in parts.items()}
+        }
 
 
 EXPERIMENT = Experiment(
@@ -51,7 +56,11 @@ EXPERIMENT = Experiment(
     title="An attentive reader",
     about=[STAND_IN],
     rows=rows_of(rows),
-    settings=(Setting("batch-64", "batches of 64", batch_size=64, updates=400, window=20, validate_every=40),),
+    settings=(
+        Setting(
+            "batch-64", "batches of 64", batch_size=64, updates=400, window=20, validate_every=40
+        ),
+    ),
     step_sizes=(1e-3, 3e-3, 9e-3),
     metric="nll",
     metric_label="validation loss in nats",

@@ -11,7 +11,11 @@ from .judging import COLUMNS, Judged
 from .section import Section
 
 _ABOVE = 0.22  # where the seeds are, above their mean
-_HIGHER_IS_BETTER = ("BLEU", "chrF", "R@")  # in a unit; losses, errors and bounds are better if they are lower
+_HIGHER_IS_BETTER = (
+    "BLEU",
+    "chrF",
+    "R@",
+)  # in a unit; losses, errors and bounds are better if they are lower
 
 
 def differences_section(
@@ -49,25 +53,42 @@ def _plot(figure: Figure, judged: Sequence[Judged]) -> None:
         key = each.question.pair, each.question.unit
         if key not in once or each.question.margin:  # of several claims, one with a margin to draw
             once[key] = each
-    groups = [list(found) for _, found in groupby(once.values(), key=lambda each: each.question.unit)]
+    groups = [
+        list(found) for _, found in groupby(once.values(), key=lambda each: each.question.unit)
+    ]
     heights = [len(found) + 1.2 for found in groups]
     figure.set(size_inches=(9.5, 0.5 * sum(heights) + 0.8), layout_engine="constrained")
     all_axes = figure.subplots(len(groups), 1, squeeze=False, height_ratios=heights)[:, 0]
     for axes, found in zip(all_axes, groups, strict=True):
         draw_differences(axes, found)
-    legend = {label: each for axes in all_axes for each, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-    figure.legend(legend.values(), legend.keys(), loc="outside lower center", ncols=4, frameon=False)
+    legend = {
+        label: each
+        for axes in all_axes
+        for each, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(
+        legend.values(), legend.keys(), loc="outside lower center", ncols=4, frameon=False
+    )
 
 
 def draw_differences(axes: Axes, judged: Sequence[Judged]) -> None:
     """Draws each seed, the 95% interval, the 90% interval, and the margin of each difference."""
     axes.axvline(0, color="black", linewidth=0.6)
     for at, each in enumerate(judged):
-        asked, known = each.question, each.interval is not None
+        asked = each.question
+        known = each.interval is not None
         if asked.margin:
-            axes.fill_betweenx([at - 0.45, at + 0.45], -asked.margin, asked.margin, color="#E4E4E4", zorder=0)
+            axes.fill_betweenx(
+                [at - 0.45, at + 0.45], -asked.margin, asked.margin, color="#E4E4E4", zorder=0
+            )
         if known:
-            axes.plot(asked.differences, [at - _ABOVE] * len(asked.differences), "|", color="black", markersize=9)
+            axes.plot(
+                asked.differences,
+                [at - _ABOVE] * len(asked.differences),
+                "|",
+                color="black",
+                markersize=9,
+            )
             axes.hlines(at, *each.interval[1:], color="black", linewidth=1)
             axes.hlines(at, *t_interval(asked.differences, 0.9)[1:], color="black", linewidth=4)
             axes.plot(each.interval.middle, at, "o", color="white", markeredgecolor="black")
@@ -79,7 +100,11 @@ def draw_differences(axes: Axes, judged: Sequence[Judged]) -> None:
     unit = judged[0].question.unit
     seconds = {each.question.pair.partition(" minus ")[2].partition(",")[0] for each in judged}
     second = seconds.pop() if len(seconds) == 1 else "the one after “minus”"
-    sides = ("better", "worse") if any(each in unit for each in _HIGHER_IS_BETTER) else ("worse", "better")
+    sides = (
+        ("better", "worse")
+        if any(each in unit for each in _HIGHER_IS_BETTER)
+        else ("worse", "better")
+    )
     axes.text(0, 1.01, f"← {second} {sides[0]}", transform=axes.transAxes, fontsize=8)
     axes.text(1, 1.01, f"{second} {sides[1]} →", transform=axes.transAxes, fontsize=8, ha="right")
     axes.set(xlabel=f"difference,{unit}", ylim=(len(judged) - 0.5, -0.5))

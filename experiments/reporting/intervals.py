@@ -53,7 +53,8 @@ def t_test(values: Sequence[float]) -> float:
 
 
 def exceeds_test(values: Sequence[float], bound: float) -> float:
-    """Returns the one-sided p-value of Student's t test that the mean of two or more values is above a bound.
+    """Returns the one-sided p-value of Student's t test that the mean of two or more values is
+    above a bound.
 
     >>> round(exceeds_test([1.0, 2.0, 3.0], 0.5), 3)
     0.061
@@ -64,7 +65,8 @@ def exceeds_test(values: Sequence[float], bound: float) -> float:
 
 
 def equality_test(values: Sequence[float], margin: float) -> float:
-    """Returns the p-value of two one-sided t tests that the mean of two or more values is between -margin and margin.
+    """Returns the p-value of two one-sided t tests that the mean of two or more values is between
+    -margin and margin.
 
     It is at most 0.05 if the 90% t interval lies between them.
 
@@ -75,12 +77,11 @@ def equality_test(values: Sequence[float], margin: float) -> float:
 
 
 def equality_power(values: Sequence[float], count: int, margin: float) -> float:
-    """Returns how likely it is that the 90% t interval of some values lies between -margin and margin.
+    """Returns how likely it is that the 90% t interval of some values lies between -margin and
+    margin.
 
-    Args:
-        values: Two or more values. New ones are drawn from a normal distribution with their mean and deviation.
-        count: The number of new values, at least two.
-        margin: The margin.
+    Args: values: Two or more values. New ones are drawn from a normal distribution with their mean
+        and deviation. count: The number of new values, at least two. margin: The margin.
 
     >>> round(equality_power([-1.0, 0.0, 1.0], 13, 0.5), 2), round(equality_power([-1.0, 0.0, 1.0], 36, 0.5), 2)
     (0.13, 0.81)
@@ -88,9 +89,13 @@ def equality_power(values: Sequence[float], count: int, margin: float) -> float:
     error = stdev(values) / count**0.5
     if error == 0:
         return float(abs(mean(values)) <= margin)
-    found = stats.chi2.ppf((np.arange(1000) + 0.5) / 1000, count - 1)  # equally likely deviations of the new values
+    found = stats.chi2.ppf(
+        (np.arange(1000) + 0.5) / 1000, count - 1
+    )  # equally likely deviations of the new values
     room = margin - t_quantile(0.9, count) * error * np.sqrt(found / (count - 1))
-    inside = stats.norm.cdf((room - mean(values)) / error) - stats.norm.cdf((-room - mean(values)) / error)
+    inside = stats.norm.cdf((room - mean(values)) / error) - stats.norm.cdf(
+        (-room - mean(values)) / error
+    )
     return float(np.mean(np.maximum(inside, 0)))
 
 
@@ -114,7 +119,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     Reference: Holm (1979), A simple sequentially rejective multiple test procedure.
     """
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
-    adjusted, largest = [0.0] * len(p_values), 0.0
+    adjusted = [0.0] * len(p_values)
+    largest = 0.0
     for rank, at in enumerate(order):
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[at]))
         adjusted[at] = largest
@@ -127,7 +133,9 @@ def spread(values: Sequence[float], digits: int = 1) -> str:
     >>> spread([1.0, 2.0, 3.0])
     '2.0 (sd 1.0)'
     """
-    return f"{mean(values):.{digits}f}" + (f" (sd {stdev(values):.{digits}f})" if len(values) > 1 else "")
+    return f"{mean(values):.{digits}f}" + (
+        f" (sd {stdev(values):.{digits}f})" if len(values) > 1 else ""
+    )
 
 
 def signed(interval: Interval, digits: int = 1) -> str:

@@ -24,8 +24,8 @@ class Hypothesis:
 
     one: str  # name of a row
     other: str  # name of the row that it is compared with
-    # what the claim says of the value of `one` minus that of `other`: `lower`, `higher`, `equal`, within the margin,
-    # `not lower` or `not higher`, each than 0 by the margin
+    # what the claim says of the value of `one` minus that of `other`: `lower`, `higher`, `equal`,
+    # within the margin, `not lower` or `not higher`, each than 0 by the margin
     outcome: str
     claim: str  # the claim in words
     paper: str = "not in the paper"  # what the paper has
@@ -33,7 +33,9 @@ class Hypothesis:
     planned: int = 2  # the number of seeds that was planned. With fewer, nothing is judged
     family: str = ""  # claims of one family are corrected together
     setting: str = ""  # name of the only setting that it is about; by default all
-    measure: str = ""  # name of the compared value, where a report has several; by default its main one
+    measure: str = (
+        ""  # name of the compared value, where a report has several; by default its main one
+    )
     note: str = ""  # what to know of what was compared, in words; it follows the verdict
 
 
@@ -43,7 +45,9 @@ class Question(Hypothesis):
 
     pair: str  # names the difference: "RMSNorm minus LayerNorm"
     differences: Sequence[float]  # of each seed; NaN if a training diverged
-    unit: str  # the unit and the measure, as they follow a number: " BLEU", "% in mean training loss"
+    unit: (
+        str  # the unit and the measure, as they follow a number: " BLEU", "% in mean training loss"
+    )
     digits: int = 1  # decimals
 
     @property
@@ -91,7 +95,11 @@ class Judged(NamedTuple):
         asked = self.question
         count = f"{len(asked.differences)} seed{'s' * (len(asked.differences) != 1)}"
         if self.interval is None:
-            return f"a training diverged, {count}" if asked.diverged else f"{count} of {max(2, asked.planned)}"
+            return (
+                f"a training diverged, {count}"
+                if asked.diverged
+                else f"{count} of {max(2, asked.planned)}"
+            )
         return f"{signed(self.interval, asked.digits)}{asked.unit}, {count}"
 
     @property
@@ -107,10 +115,15 @@ class Judged(NamedTuple):
         shown = self.p <= LEVEL
         if asked.outcome in _NO_MARGIN:
             if shown:
-                return "shown" if self.direction == asked.outcome else f"the opposite: {self.direction}"
+                return (
+                    "shown"
+                    if self.direction == asked.outcome
+                    else f"the opposite: {self.direction}"
+                )
             return "not shown" + " after Holm's correction" * bool(self.direction)
         margin = f"{asked.margin:.{asked.digits + 1}f}".rstrip("0").rstrip(".")
-        narrow, bound = self._narrow(), f"±{margin}"
+        narrow = self._narrow()
+        bound = f"±{margin}"
         inside = asked.p <= LEVEL
         if asked.outcome != "equal":
             bound = f"{'-' if asked.outcome == 'not lower' else '+'}{margin}"
@@ -121,7 +134,9 @@ class Judged(NamedTuple):
 
     def _narrow(self) -> str:
         """Returns the 90% interval, with a digit more than the difference."""
-        _, _, brackets = signed(t_interval(self.question.differences, 0.9), self.question.digits + 1).partition(" ")
+        _, _, brackets = signed(
+            t_interval(self.question.differences, 0.9), self.question.digits + 1
+        ).partition(" ")
         return brackets
 
     @property
@@ -137,16 +152,36 @@ class Judged(NamedTuple):
         if self.interval is None:
             return [*cells, *[""] * 5]
         each = ", ".join(f"{value:+.{asked.digits + 1}f}" for value in asked.differences)
-        return [*cells, each, signed(self.interval, asked.digits + 1), self._narrow(), _p(asked.p), _p(self.p)]
+        return [
+            *cells,
+            each,
+            signed(self.interval, asked.digits + 1),
+            self._narrow(),
+            _p(asked.p),
+            _p(self.p),
+        ]
 
 
-COLUMNS = ("", "asked", "seeds", "each seed", "mean [95% interval]", "90% interval", "p", "Holm's p")
+COLUMNS = (
+    "",
+    "asked",
+    "seeds",
+    "each seed",
+    "mean [95% interval]",
+    "90% interval",
+    "p",
+    "Holm's p",
+)
 
 
 def paired(
-    one: Mapping[int, Any], other: Mapping[int, Any], value: Callable[[Any], float], relative: bool = False
+    one: Mapping[int, Any],
+    other: Mapping[int, Any],
+    value: Callable[[Any], float],
+    relative: bool = False,
 ) -> list[float]:
-    """Returns the difference of a value for each seed that both rows have; NaN if one of the two diverged.
+    """Returns the difference of a value for each seed that both rows have; NaN if one of the two
+    diverged.
 
     Args:
         one: The results of a row by their seeds.
@@ -160,7 +195,10 @@ def paired(
             return math.nan
         return 100 * (a / b - 1) if relative else a - b
 
-    return [difference(value(one[seed]), value(other[seed])) for seed in sorted(one.keys() & other.keys())]
+    return [
+        difference(value(one[seed]), value(other[seed]))
+        for seed in sorted(one.keys() & other.keys())
+    ]
 
 
 def judge(questions: Sequence[Question]) -> list[Judged]:

@@ -26,5 +26,7 @@ class Section:
     columns: list[str]  # heads of the table
     rows: list[list[str]]  # cells of the table, as text
     data: Any  # the measured values, for the JSON file
-    plot: Callable[[Figure], None] | None = None  # draws on an empty figure; `None` for a section without a picture
+    plot: Callable[[Figure], None] | None = (
+        None  # draws on an empty figure; `None` for a section without a picture
+    )
     claims: Sequence[Claim] = ()  # the claims of the paper that the section judges

@@ -20,17 +20,22 @@ class Timed(NamedTuple):
     """Updates of several kinds that took turns, in one process or in several."""
 
     label: str  # setting and kind of compilation
-    # for each process, the seconds of each round by the name of the kind; `layernorm` and `AGAIN` are among them
+    # for each process, the seconds of each round by the name of the kind; `layernorm` and `AGAIN`
+    # are among them
     processes: Sequence[Mapping[str, Sequence[float]]]
 
     def ratio(self, kind: str) -> Interval:
         """Returns the ratio to LayerNorm's time with its 95% interval.
 
-        It is the mean of the processes' median ratios with Student's t interval. Of one process, it is the median over
-        the rounds with a bootstrap interval.
+        It is the mean of the processes' median ratios with Student's t interval. Of one process, it
+        is the median over the rounds with a bootstrap interval.
         """
         rounds = [np.divide(each[kind], each["layernorm"]) for each in self.processes]
-        return median_interval(rounds[0]) if len(rounds) == 1 else t_interval([float(np.median(r)) for r in rounds])
+        return (
+            median_interval(rounds[0])
+            if len(rounds) == 1
+            else t_interval([float(np.median(r)) for r in rounds])
+        )
 
     def milliseconds(self, kind: str) -> float:
         """Returns the median over the processes of the median over the rounds."""
@@ -43,8 +48,12 @@ class Timed(NamedTuple):
         if self.milliseconds("layernorm") < ADDED * self.milliseconds("none"):
             return None
         kinds = ("none", "layernorm", kind)
-        times = [[median(each[name]) for name in kinds] for each in self.processes]  # compared within a process
-        return median((layernorm - own) / (layernorm - without) for without, layernorm, own in times)
+        times = [
+            [median(each[name]) for name in kinds] for each in self.processes
+        ]  # compared within a process
+        return median(
+            (layernorm - own) / (layernorm - without) for without, layernorm, own in times
+        )
 
     @property
     def noise(self) -> float:
@@ -52,11 +61,15 @@ class Timed(NamedTuple):
         if len(self.processes) == 1:
             again = self.ratio(AGAIN)
             return max(1 - again.low, again.high - 1, 0)
-        return max(abs(float(np.median(np.divide(each[AGAIN], each["layernorm"]))) - 1) for each in self.processes)
+        return max(
+            abs(float(np.median(np.divide(each[AGAIN], each["layernorm"]))) - 1)
+            for each in self.processes
+        )
 
     def verdict(self, kind: str) -> str:
         """Returns whether an update takes less time than with LayerNorm by more than the noise."""
-        found, count = self.ratio(kind), len(self.processes)
+        found = self.ratio(kind)
+        count = len(self.processes)
         few = "" if count >= PROCESSES else f", in {count} of {PROCESSES} processes"
         if found.high < 1 - self.noise:
             return f"shown{few}"
@@ -64,7 +77,11 @@ class Timed(NamedTuple):
 
 
 def speed_section(
-    timed: Sequence[Timed], labels: Mapping[str, str], published: Mapping[str, float], text: str, data: Any
+    timed: Sequence[Timed],
+    labels: Mapping[str, str],
+    published: Mapping[str, float],
+    text: str,
+    data: Any,
 ) -> Section | None:
     """Returns the section of the times, or `None` without any with a second model of LayerNorm.
 
@@ -98,11 +115,19 @@ def speed_section(
             "processes, so a process alone is weak evidence. Milliseconds are medians over the processes; their "
             "quotient can differ from the ratio, which compares kinds within each process."
         ],
-        columns=["", *(f"{each.label}: {head}" for each in timed for head in ("ms", "ratio")), "paper: ratio"],
+        columns=[
+            "",
+            *(f"{each.label}: {head}" for each in timed for head in ("ms", "ratio")),
+            "paper: ratio",
+        ],
         rows=[
             [
                 names[kind],
-                *(cell for each in timed for cell in (f"{each.milliseconds(kind):.1f}", told(each.ratio(kind)))),
+                *(
+                    cell
+                    for each in timed
+                    for cell in (f"{each.milliseconds(kind):.1f}", told(each.ratio(kind)))
+                ),
                 f"{ratios[kind]:.2f}" if kind in ratios else "",
             ]
             for kind in kinds
@@ -144,7 +169,11 @@ def told(ratio: Sequence[float]) -> str:
 
 
 def _plot(
-    figure: Figure, timed: Sequence[Timed], names: Sequence[str], kinds: Sequence[str], published: Mapping[str, float]
+    figure: Figure,
+    timed: Sequence[Timed],
+    names: Sequence[str],
+    kinds: Sequence[str],
+    published: Mapping[str, float],
 ) -> None:
     figure.set(size_inches=(9.5, 1.8 + 0.4 * len(kinds)), layout_engine="constrained")
     all_axes = figure.subplots(1, len(timed), sharey=True, squeeze=False)[0]
@@ -155,8 +184,12 @@ def _plot(
             errors = [[found.middle - found.low], [found.high - found.middle]]
             axes.errorbar(found.middle, at, xerr=errors, fmt="o", color="black", capsize=3)
             if kind in published:
-                axes.plot(published[kind], at, "D", markerfacecolor="white", markeredgecolor="black")
+                axes.plot(
+                    published[kind], at, "D", markerfacecolor="white", markeredgecolor="black"
+                )
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.set_title(each.label.replace(", ", ",\n"), fontsize=10)
-    figure.supxlabel("time of an update over LayerNorm's; diamonds: published, on a GPU", fontsize=10)
+    figure.supxlabel(
+        "time of an update over LayerNorm's; diamonds: published, on a GPU", fontsize=10
+    )

@@ -19,7 +19,12 @@ class Style(NamedTuple):
 
     def line(self) -> dict[str, Any]:
         """Returns the arguments of `Axes.plot` for a line with markers."""
-        return {"color": self.color, "marker": self.marker, "linestyle": self.dashes, "markersize": 4}
+        return {
+            "color": self.color,
+            "marker": self.marker,
+            "linestyle": self.dashes,
+            "markersize": 4,
+        }
 
 
 KINDS = {
@@ -33,27 +38,35 @@ KINDS = {
 }
 OTHERS = ("#000000", "#882255", "#66418A")  # colours of rows of no known kind
 _MARKERS = "<>*phd8H1234+x"  # none of those of the kinds
-_DASHES = [(0, each) for each in ((6, 1), (2, 2), (7, 2, 2, 2), (1, 3), (9, 4), (4, 1, 1, 1, 1, 1, 1, 1), (3, 4))]
+_DASHES = [
+    (0, each)
+    for each in ((6, 1), (2, 2), (7, 2, 2, 2), (1, 3), (9, 4), (4, 1, 1, 1, 1, 1, 1, 1), (3, 4))
+]
 
 
 def styles(rows: Mapping[T, tuple[str, bool]]) -> dict[T, Style]:
     """Returns the style of each row, with a marker of its own.
 
-    Args:
-        rows: The kind of each row, and whether it is the paper's and has the style of its kind. Others of a known kind
+    Args: rows: The kind of each row, and whether it is the paper's and has the style of its kind.
+        Others of a known kind
             have its colour.
     """
     colors, markers, dashes = map(itertools.cycle, (OTHERS, _MARKERS, _DASHES))
     return {
         row: KINDS[kind]
         if of_paper
-        else Style(KINDS[kind].color if kind in KINDS else next(colors), next(markers), next(dashes))
+        else Style(
+            KINDS[kind].color if kind in KINDS else next(colors), next(markers), next(dashes)
+        )
         for row, (kind, of_paper) in rows.items()
     }
 
 
-def draw_seeds(axes: Axes, x: Sequence[float], values: Sequence[Sequence[float]], style: Style, **line: Any) -> None:
+def draw_seeds(
+    axes: Axes, x: Sequence[float], values: Sequence[Sequence[float]], style: Style, **line: Any
+) -> None:
     """Draws the mean of a curve over the seeds, and their range; `values` has those of all seeds at each x."""
     axes.plot(x, list(map(mean, values)), **style.line(), **line)
-    low, high = list(map(min, values)), list(map(max, values))
+    low = list(map(min, values))
+    high = list(map(max, values))
     axes.fill_between(x, low, high, color=style.color, alpha=0.18, linewidth=0)

@@ -6,18 +6,18 @@ from typing import Any
 
 from .section import Section
 
-Grid = Mapping[str, Mapping[str, Mapping[float, float]]]  # the best value by setting, row and learning rate
+Grid = Mapping[
+    str, Mapping[str, Mapping[float, float]]
+]  # the best value by setting, row and learning rate
 Shares = Mapping[str, Mapping[str, float]]  # of each norm, by when it was measured
 
 
 def step_size_section(grid: Grid, label: str, digits: int, data: Any) -> Section | None:
     """Returns the section, or `None` for an empty grid.
 
-    Args:
-        grid: The values, by the labels of settings and rows. With a single setting, its label may be empty.
-        label: The values in words.
-        digits: Digits after the point in the table.
-        data: The values, for the JSON file.
+    Args: grid: The values, by the labels of settings and rows. With a single setting, its label may
+        be empty. label: The values in words. digits: Digits after the point in the table. data: The
+        values, for the JSON file.
     """
     if not grid:
         return None
@@ -31,7 +31,10 @@ def step_size_section(grid: Grid, label: str, digits: int, data: Any) -> Section
         ],
         columns=["", *(f"{size:.2g}" for size in sizes)],
         rows=[
-            [", ".join(filter(None, (row, setting))), *(_cell(found.get(size), digits) for size in sizes)]
+            [
+                ", ".join(filter(None, (row, setting))),
+                *(_cell(found.get(size), digits) for size in sizes),
+            ]
             for setting, rows in grid.items()
             for row, found in rows.items()
         ],
@@ -43,7 +46,9 @@ def _cell(value: float | None, digits: int) -> str:
     return "" if value is None else f"{value:.{digits}f}"
 
 
-def mean_share_section(rows: Mapping[str, Sequence[Shares]], over: str, text: str) -> Section | None:
+def mean_share_section(
+    rows: Mapping[str, Sequence[Shares]], over: str, text: str
+) -> Section | None:
     """Returns the section, or `None` without any rows.
 
     Args:
@@ -70,7 +75,9 @@ def mean_share_section(rows: Mapping[str, Sequence[Shares]], over: str, text: st
 
 def _shares(seeds: Sequence[Shares], times: Sequence[str]) -> list[str]:
     found = {when: [shares[when].values() for shares in seeds if when in shares] for when in times}
-    means = [f"{mean(map(mean, each)):.1%}" if len(each) == len(seeds) else "" for each in found.values()]
+    means = [
+        f"{mean(map(mean, each)):.1%}" if len(each) == len(seeds) else "" for each in found.values()
+    ]
     last = [shares[list(shares)[-1]] for shares in seeds]
     norms = [mean(each[norm] for each in last) for norm in last[0]]
     return [*means, f"{min(norms):.1%} to {max(norms):.1%}"]

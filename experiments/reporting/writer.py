@@ -16,9 +16,14 @@ _DOTS_PER_INCH = 120
 
 
 def write_report(
-    folder: Path, title: str, about: Sequence[str], facts: dict[str, Any], sections: Sequence[Section]
+    folder: Path,
+    title: str,
+    about: Sequence[str],
+    facts: dict[str, Any],
+    sections: Sequence[Section],
 ) -> None:
-    """Writes a report, which replaces the folder when it is complete. It begins with the claims of all sections.
+    """Writes a report, which replaces the folder when it is complete. It begins with the claims of
+    all sections.
 
     Args:
         folder: Where its files go. Earlier files there are removed.
@@ -37,7 +42,10 @@ def write_report(
     text = "\n\n".join([f"# {title}", *_claims(claims), *about, *map(_markdown, sections)]) + "\n"
     facts = {**facts, "claims": [claim._asdict() for claim in claims]}
     shown = ("title", "columns", "rows", "data")
-    found = {**facts, "sections": {each.name: {key: getattr(each, key) for key in shown} for each in sections}}
+    found = {
+        **facts,
+        "sections": {each.name: {key: getattr(each, key) for key in shown} for each in sections},
+    }
     (temporary / "report.md").write_text(text, encoding="utf-8")
     (temporary / "report.json").write_text(
         json.dumps(_finite(found), indent=2, allow_nan=False) + "\n", encoding="utf-8"

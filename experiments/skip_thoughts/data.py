@@ -20,11 +20,14 @@ class Part(NamedTuple):
     """Sentences in their order, and which of them have both neighbours."""
 
     ids: np.ndarray  # ids of words `[sentences, LONGEST + 1]`, each with its end, padded with 0
-    middles: np.ndarray  # indices of sentences whose neighbours are sentences of the same novel, `[triples]`
+    middles: (
+        np.ndarray
+    )  # indices of sentences whose neighbours are sentences of the same novel, `[triples]`
 
 
 def read_corpus(data: str) -> Parts:
-    """Reads a folder of novels; see `read_novels`. The same corpus comes every time. Nothing is for the test.
+    """Reads a folder of novels; see `read_novels`. The same corpus comes every time. Nothing is for
+    the test.
 
     Raises:
         UserError: A part has no three sentences in a row that are short enough.
@@ -34,7 +37,9 @@ def read_corpus(data: str) -> Parts:
     words = most_frequent(text, WORDS - END - 1, first=END + 1)
     parts = [_encode(part, words) for part in (train, valid)]
     if not all(len(part.middles) for part in parts):
-        raise UserError(f"{data} has no three sentences in a row of up to {LONGEST} words in one of its parts")
+        raise UserError(
+            f"{data} has no three sentences in a row of up to {LONGEST} words in one of its parts"
+        )
     return Parts(*parts)
 
 

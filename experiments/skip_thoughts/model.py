@@ -26,24 +26,28 @@ SIZES = Sizes()
 
 
 def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes = SIZES) -> keras.Model:
-    """Returns the compiled network of a row. It maps sentences and their neighbours to logits of the neighbours' words.
+    """Returns the compiled network of a row. It maps sentences and their neighbours to logits of
+    the neighbours' words.
 
-    The inputs are ids `[batch, LONGEST + 1]` of the sentences and `[batch, 2, LONGEST + 1]` of their neighbours; the
-    output is `[batch, 2, LONGEST + 1, WORDS]`. Each word of a neighbour is predicted from the words before it and the
-    last state of the GRU that reads the sentence. The seed alone determines the initial weights.
+    The inputs are ids `[batch, LONGEST + 1]` of the sentences and `[batch, 2, LONGEST + 1]` of
+    their neighbours; the output is `[batch, 2, LONGEST + 1, WORDS]`. Each word of a neighbour is
+    predicted from the words before it and the last state of the GRU that reads the sentence. The
+    seed alone determines the initial weights.
 
     Args:
         row: Its options are arguments of the GRUs.
 
-    Reference: Kiros et al. (2015), arXiv:1506.06726. There, each gate of the decoders has a term for the sentence. Here
-    and in the code that Ba et al. (2016) use, the decoders begin with it.
+    Reference: Kiros et al. (2015), arXiv:1506.06726. There, each gate of the decoders has a term
+    for the sentence. Here and in the code that Ba et al. (2016) use, the decoders begin with it.
     """
     keras.utils.set_random_seed(seed)
     sentence = keras.Input((LONGEST + 1,), dtype="int32", name="sentence")
     neighbours = keras.Input((2, LONGEST + 1), dtype="int32", name="neighbours")
     words = keras.layers.Embedding(WORDS, sizes.word_units, mask_zero=True, name="words")
     thought = RMSNormGRU(sizes.units, name="thought", **cell_options(row))(words(sentence))
-    before = ops.pad(neighbours[:, :, :-1], ((0, 0), (0, 0), (1, 0)), constant_values=END)  # the word before each word
+    before = ops.pad(
+        neighbours[:, :, :-1], ((0, 0), (0, 0), (1, 0)), constant_values=END
+    )  # the word before each word
     states = []
     for index, name in enumerate(NEIGHBOURS):
         decoder = RMSNormGRU(sizes.units, return_sequences=True, name=name, **cell_options(row))

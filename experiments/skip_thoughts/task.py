@@ -25,13 +25,20 @@ _TEXT = (
     "deviation (sd)."
 )
 _NO_LOSS = "not in the papers; section 6.3 of Ba et al. has curves of the vectors' scores"
-_COLUMNS = (Column("mean validation loss", mean_of("nats"), 3), Column("last validation loss", last("nats"), 3))
+_COLUMNS = (
+    Column("mean validation loss", mean_of("nats"), 3),
+    Column("last validation loss", last("nats"), 3),
+)
 _CURVES = (
     Curve("train", "loss", "training loss, nats a word", scale="linear"),
     Curve("validations", "nats", "validation loss, nats a word", scale="linear"),
 )
-_COMPARISON = Comparison("mean validation loss", mean_of("nats"), unit="%", hypotheses=faster(_NO_LOSS))
-LEARNING = Learning("The loss (Ba et al. 2016, section 6.3)", _TEXT, _COLUMNS, _CURVES, [_COMPARISON])
+_COMPARISON = Comparison(
+    "mean validation loss", mean_of("nats"), unit="%", hypotheses=faster(_NO_LOSS)
+)
+LEARNING = Learning(
+    "The loss (Ba et al. 2016, section 6.3)", _TEXT, _COLUMNS, _CURVES, [_COMPARISON]
+)
 
 _PROBED = 64  # validation sentences whose activations are measured
 _VALIDATED = 1024  # sentences of a validation
@@ -60,7 +67,9 @@ class SkipThoughts(Networks):
         """Returns the shares in the GRU that reads sentences."""
         valid = self.data.valid
         ids = valid.ids[valid.middles[_spread_over(valid, _PROBED)]]
-        return gru_shares(model.get_layer("thought").cell, model.get_layer("words")(ids), ids != PADDING)
+        return gru_shares(
+            model.get_layer("thought").cell, model.get_layer("words")(ids), ids != PADDING
+        )
 
 
 def _spread_over(part: Part, count: int) -> np.ndarray:
@@ -79,7 +88,11 @@ EXPERIMENT = Experiment(
     title="Skip-thoughts",
     about=[STAND_IN],
     rows=rows_of(rows),
-    settings=(Setting("batch-32", "batches of 32", batch_size=32, updates=1500, window=50, validate_every=150),),
+    settings=(
+        Setting(
+            "batch-32", "batches of 32", batch_size=32, updates=1500, window=50, validate_every=150
+        ),
+    ),
     step_sizes=(1e-3 / 3, 1e-3, 3e-3, 9e-3),
     metric="nats",
     metric_label="validation loss in nats a word",

@@ -1,6 +1,7 @@
 """A patched copy of the baseline that has the kinds of all rows, and processes that run in it.
 
-The copy holds all code that its processes run, so edits in the checkout do not affect a training in progress.
+The copy holds all code that its processes run, so edits in the checkout do not affect a training in
+progress.
 """
 
 import os
@@ -36,7 +37,9 @@ def make_baseline(place: Place) -> None:
     temporary = place.baseline.with_name("baseline.part")
     shutil.rmtree(temporary, ignore_errors=True)
     for name in _COPIED:
-        shutil.copytree(ROOT / name, temporary / name, ignore=shutil.ignore_patterns("__pycache__", *_MADE))
+        shutil.copytree(
+            ROOT / name, temporary / name, ignore=shutil.ignore_patterns("__pycache__", *_MADE)
+        )
     apply = [sys.executable, str(ROOT / "patches" / "apply.py"), "apply", str(temporary)]
     applied = subprocess.run(apply, capture_output=True, text=True)
     if applied.returncode:
@@ -67,10 +70,17 @@ def execute(place: Place, *arguments: str, output: Path | None = None) -> None:
     """
     flags = f"{os.environ.get('TF_XLA_FLAGS', '')} --tf_xla_persistent_cache_directory={place.compiled}".strip()
     one_gpu = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]  # `train` would use all
-    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": one_gpu, "TF_CPP_MIN_LOG_LEVEL": "3", "TF_XLA_FLAGS": flags}
+    environment = {
+        **os.environ,
+        "CUDA_VISIBLE_DEVICES": one_gpu,
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "TF_XLA_FLAGS": flags,
+    }
     with open(output or os.devnull, "a", encoding="utf-8") as file:
         printed = {"stdout": file, "stderr": file} if output else {}
-        process = subprocess.Popen([sys.executable, *arguments], cwd=place.baseline, env=environment, **printed)
+        process = subprocess.Popen(
+            [sys.executable, *arguments], cwd=place.baseline, env=environment, **printed
+        )
         try:
             process.wait()
         finally:  # a training that gets SIGTERM saves a checkpoint
@@ -78,4 +88,6 @@ def execute(place: Place, *arguments: str, output: Path | None = None) -> None:
             process.wait()
     if process.returncode:
         where = f"see {output}" if output else "see above"
-        raise UserError(f"python {' '.join(arguments[:3])} ended with status {process.returncode}; {where}")
+        raise UserError(
+            f"python {' '.join(arguments[:3])} ended with status {process.returncode}; {where}"
+        )

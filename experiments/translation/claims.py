@@ -26,13 +26,19 @@ MEASURES = {  # by their names in a `Hypothesis`
     "dev": Measure(" dev BLEU", lambda result: result.dev, 1),
     "valid_loss": Measure(" nats of validation loss", lambda result: result.valid_loss, 3),
     "train_loss": Measure(
-        " nats of training loss", lambda result: result.log["validations"][-1].get("train_loss", math.nan), 3
+        " nats of training loss",
+        lambda result: result.log["validations"][-1].get("train_loss", math.nan),
+        3,
     ),
 }
 
 HYPOTHESES = (
-    Hypothesis("layernorm-recipe", "none-recipe", "higher", f"LayerNorm translates better than {_NONE}"),
-    Hypothesis("rmsnorm-recipe", "none-recipe", "higher", f"RMSNorm translates better than {_NONE}"),
+    Hypothesis(
+        "layernorm-recipe", "none-recipe", "higher", f"LayerNorm translates better than {_NONE}"
+    ),
+    Hypothesis(
+        "rmsnorm-recipe", "none-recipe", "higher", f"RMSNorm translates better than {_NONE}"
+    ),
     Hypothesis(
         "layernorm-recipe",
         "none-recipe",
@@ -52,7 +58,9 @@ HYPOTHESES = (
 )
 
 
-def questions(results: Sequence[Result], hypotheses: Sequence[Hypothesis] = HYPOTHESES) -> list[Question]:
+def questions(
+    results: Sequence[Result], hypotheses: Sequence[Hypothesis] = HYPOTHESES
+) -> list[Question]:
     """Returns the claims whose rows share a seed, and all that have planned seeds."""
     done: dict[str, dict[int, Result]] = {}
     for each in results:

@@ -21,7 +21,13 @@ from .row import Row
 
 FOLDER = Path(__file__).parent / "corpora"
 LOCAL = "wmt14"  # the declaration for a folder that has none of its own
-_NEEDED = {"embedding_size", "state_size", "batch_size", "learning_rate", "finish_after"}  # the report names them
+_NEEDED = {
+    "embedding_size",
+    "state_size",
+    "batch_size",
+    "learning_rate",
+    "finish_after",
+}  # the report names them
 
 
 @dataclass(frozen=True)
@@ -38,11 +44,14 @@ class Corpus:
     vocabulary_size: int  # units on each side
     seeds: int  # the largest number of seeds of a row
     options: dict[str, Any]  # options of `nmt train`
-    # the grid of learning rates from which each row takes the best. Without one, all rows have that of the options
+    # the grid of learning rates from which each row takes the best. Without one, all rows have that
+    # of the options
     step_sizes: Sequence[float] = ()
-    rows: dict[str, dict[str, Any]] = field(default_factory=dict)  # options of single rows, by the name of the row
-    # patterns of the names of rows that are not trained on this corpus, as in `fnmatch`, unless a row names the
-    # corpus
+    rows: dict[str, dict[str, Any]] = field(
+        default_factory=dict
+    )  # options of single rows, by the name of the row
+    # patterns of the names of rows that are not trained on this corpus, as in `fnmatch`, unless a
+    # row names the corpus
     without: Sequence[str] = ()
     remarks: Sequence[str] = ()  # paragraphs for the beginning of the report
     # sentences of each test set, which weight means over them. By default all weigh the same
@@ -74,8 +83,14 @@ class Corpus:
 
     def training(self, folder: Path) -> dict[str, Any]:
         """Returns the options of a training on the text in a folder."""
-        files = zip(("source_dataset", "target_dataset"), self.files(self.train, folder), strict=True)
-        valid = zip(("valid_source_dataset", "valid_target_dataset"), self.files(self.valid, folder), strict=True)
+        files = zip(
+            ("source_dataset", "target_dataset"), self.files(self.train, folder), strict=True
+        )
+        valid = zip(
+            ("valid_source_dataset", "valid_target_dataset"),
+            self.files(self.valid, folder),
+            strict=True,
+        )
         dictionaries = [str(folder / "vocab" / f"{side}.model") for side in ("source", "target")]
         return {**dict(files), **dict(valid), "dictionaries": dictionaries, **self.options}
 
@@ -86,9 +101,15 @@ class Corpus:
             UserError: The corpus has options for an unknown row.
         """
         if unknown := self.rows.keys() - {row.name for row in rows}:
-            raise UserError(f"{self.name} has options for {', '.join(sorted(unknown))}, which rows/ does not have")
+            raise UserError(
+                f"{self.name} has options for {', '.join(sorted(unknown))}, which rows/ does not have"
+            )
         own = {
-            row: replace(row, options={**self.rows[row.name], **row.options}, label=f"{row.label} (own recipe)")
+            row: replace(
+                row,
+                options={**self.rows[row.name], **row.options},
+                label=f"{row.label} (own recipe)",
+            )
             for row in rows
             if row.name in self.rows
         }
@@ -97,20 +118,25 @@ class Corpus:
     def _trains(self, row: Row) -> bool:
         if row.corpora:
             return self.name in row.corpora
-        return row.model_type == self.model_type and not any(fnmatch(row.name, pattern) for pattern in self.without)
+        return row.model_type == self.model_type and not any(
+            fnmatch(row.name, pattern) for pattern in self.without
+        )
 
 
 def read_corpus(data: str) -> Corpus:
     """Returns a corpus by its name or folder.
 
-    Raises:
-        UserError: The name or folder does not exist, the declaration is wrong, or a file is missing.
+    Raises: UserError: The name or folder does not exist, the declaration is wrong, or a file is
+        missing.
     """
-    declared, origin = FOLDER / f"{data}.json", None
+    declared = FOLDER / f"{data}.json"
+    origin = None
     if Path(data).name != data or not declared.is_file():
         origin = Path(data).resolve()
         if not (data and origin.name and origin.is_dir()):
-            known = ", ".join(sorted(path.stem for path in FOLDER.glob("*.json") if path.stem != LOCAL))
+            known = ", ".join(
+                sorted(path.stem for path in FOLDER.glob("*.json") if path.stem != LOCAL)
+            )
             raise UserError(
                 f"DATA={data} is not a folder and not one of {known}; give one of these, or a folder of text"
             )
@@ -124,7 +150,9 @@ def read_corpus(data: str) -> Corpus:
             f"{declared} is not the declaration of a corpus: {error}; compare it with the other files there"
         ) from None
     if not (origin or corpus.corpus):
-        raise UserError(f"this project does not have the text of {data}; give its folder: DATA=/path/to/{data}")
+        raise UserError(
+            f"this project does not have the text of {data}; give its folder: DATA=/path/to/{data}"
+        )
     if origin:
         find_files(origin, corpus.names)
     return corpus
@@ -136,8 +164,10 @@ def prepare(corpus: Corpus, place: Place) -> None:
     Raises:
         UserError: A text cannot be used, or another one is in place.
     """
-    text, vocabularies = place.work / "text", place.work / "vocab"
-    done, origin = text / "done", str(corpus.origin or corpus.corpus)
+    text = place.work / "text"
+    vocabularies = place.work / "vocab"
+    done = text / "done"
+    origin = str(corpus.origin or corpus.corpus)
     wanted = {"origin": origin, "files": corpus.names, "vocabulary_size": corpus.vocabulary_size}
     if done.exists():
         place.require_same(done, json.loads(done.read_text(encoding="utf-8")), wanted)
@@ -150,7 +180,14 @@ def prepare(corpus: Corpus, place: Place) -> None:
             json.dump(wanted, file, indent=2)
     if not (vocabularies / "target.model").exists():
         source, target = corpus.files(corpus.train, place.work)
-        given = ["--source_dataset", source, "--target_dataset", target, "--size", str(corpus.vocabulary_size)]
+        given = [
+            "--source_dataset",
+            source,
+            "--target_dataset",
+            target,
+            "--size",
+            str(corpus.vocabulary_size),
+        ]
         if corpus.options.get("tie_encoder_decoder_embeddings"):
             given.append("--joint")  # one embedding needs one vocabulary
         execute(place, "-m", "nmt", "vocab", *given, "--to", str(vocabularies))

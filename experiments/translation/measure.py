@@ -16,7 +16,8 @@ _BENCHMARK = ("benchmarks/training.py", "--batches", "6", "--rounds", "30")
 
 
 def measure_seconds(kinds: Collection[str], corpus: Corpus, place: Place) -> None:
-    """Times the updates of all kinds in turn, in several processes. Nothing else should run at that time.
+    """Times the updates of all kinds in turn, in several processes. Nothing else should run at that
+    time.
 
     LayerNorm is timed twice, to show the noise.
 
@@ -28,13 +29,29 @@ def measure_seconds(kinds: Collection[str], corpus: Corpus, place: Place) -> Non
     Raises:
         UserError: The benchmark failed.
     """
-    processes = [each for each in place.read_times() if not {*kinds, AGAIN} - each["updates"]["float32"].keys()]
-    options, found = place.work / "options.json", place.work / "times.json"
+    processes = [
+        each
+        for each in place.read_times()
+        if not {*kinds, AGAIN} - each["updates"]["float32"].keys()
+    ]
+    options = place.work / "options.json"
+    found = place.work / "times.json"
     with atomic_write(options) as file:
         json.dump(corpus.training(place.work), file, indent=2)
-    given = ["--baseline", str(place.baseline), "--kinds", *kinds, "layernorm", "--config", str(options), "--json"]
+    given = [
+        "--baseline",
+        str(place.baseline),
+        "--kinds",
+        *kinds,
+        "layernorm",
+        "--config",
+        str(options),
+        "--json",
+    ]
     while len(processes) < PROCESSES:
         print("measuring times", file=sys.stderr)
         execute(place, *_BENCHMARK, *given, str(found))
-        processes.append({**json.loads(found.read_text(encoding="utf-8")), "commit": commit_of(place)})
+        processes.append(
+            {**json.loads(found.read_text(encoding="utf-8")), "commit": commit_of(place)}
+        )
         place.write_times(processes)

@@ -12,16 +12,20 @@ from .row import Row, Run
 def read_rows() -> list[Row]:
     """Returns the rows of every file in `rows/`, the paper's first.
 
-    Raises:
-        UserError: Two rows have the same name, or a row that builds its norm has the name of another row's kind.
+    Raises: UserError: Two rows have the same name, or a row that builds its norm has the name of
+        another row's kind.
     """
     found = rows_of(rows)
     if taken := {row.name for row in found if row.build} & {row.kind for row in found}:
-        raise UserError(f"{', '.join(sorted(taken))} is the kind of another row; give the new row another name")
+        raise UserError(
+            f"{', '.join(sorted(taken))} is the kind of another row; give the new row another name"
+        )
     return found
 
 
-def seed_runs(step_sizes: Mapping[Row, float | None], most_seeds: int, only: Collection[int] = ()) -> Iterator[Run]:
+def seed_runs(
+    step_sizes: Mapping[Row, float | None], most_seeds: int, only: Collection[int] = ()
+) -> Iterator[Run]:
     """Yields all rows with the lowest seed, then those that have the second, and so on.
 
     Args:
@@ -29,10 +33,17 @@ def seed_runs(step_sizes: Mapping[Row, float | None], most_seeds: int, only: Col
         most_seeds: The largest number of seeds of a row.
         only: The seeds to yield; by default all.
     """
-    seeds = {row: range(row.first_seed, row.first_seed + min(row.seeds, most_seeds)) for row in step_sizes}
+    seeds = {
+        row: range(row.first_seed, row.first_seed + min(row.seeds, most_seeds))
+        for row in step_sizes
+    }
     for seed in sorted(set().union(*seeds.values())):
         if seed in only or not only:
-            yield from (Run(row, seed, step_size) for row, step_size in step_sizes.items() if seed in seeds[row])
+            yield from (
+                Run(row, seed, step_size)
+                for row, step_size in step_sizes.items()
+                if seed in seeds[row]
+            )
 
 
 def grid_runs(rows: Iterable[Row], step_sizes: Sequence[float]) -> list[Run]:

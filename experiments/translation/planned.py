@@ -24,14 +24,19 @@ class Contrast(NamedTuple):
     label: str
     weights: Mapping[str, float]  # by the names of the rows
 
-    def differences(self, results: Sequence[Result], value: Callable[[Result], float]) -> list[float]:
+    def differences(
+        self, results: Sequence[Result], value: Callable[[Result], float]
+    ) -> list[float]:
         """Returns its value for each seed that all its rows have."""
         found: dict[str, dict[int, float]] = {name: {} for name in self.weights}
         for each in results:
             if each.row.name in found:
                 found[each.row.name][each.seed] = value(each)
         seeds = sorted(set.intersection(*map(set, found.values())))
-        return [sum(weight * found[name][seed] for name, weight in self.weights.items()) for seed in seeds]
+        return [
+            sum(weight * found[name][seed] for name, weight in self.weights.items())
+            for seed in seeds
+        ]
 
 
 class Plan(NamedTuple):
@@ -42,7 +47,9 @@ class Plan(NamedTuple):
     corpora: Sequence[str]  # names of the corpora that it trains, in order
     about: str  # what was trained, in words
     text: str  # how its claims are judged
-    questions: Callable[[Sequence[Result]], list[Question]]  # returns the claims with what the results have of them
+    questions: Callable[
+        [Sequence[Result]], list[Question]
+    ]  # returns the claims with what the results have of them
     contrasts: Sequence[Contrast]  # the differences that are reported in all measures
     measures: Sequence[str]  # names of the measures
     note: str  # what to know of the measures
@@ -53,11 +60,13 @@ class Plan(NamedTuple):
         Raises:
             UserError: A log has other options than the plan.
         """
-        results, wanted = [], 0
+        results = []
+        wanted = 0
         for name in self.corpora:
             corpus = read_corpus(name)
             runs = list(seed_runs(dict.fromkeys(corpus.adapt(read_rows())), corpus.seeds))
-            results, wanted = results + read_results(runs, corpus, Place(name, root)), wanted + len(runs)
+            results = results + read_results(runs, corpus, Place(name, root))
+            wanted = wanted + len(runs)
         if not results:
             return None
         text = f"{RULE} The plan, {self.page}, was there before the first of these trainings; no seed was added later"
@@ -67,23 +76,35 @@ class Plan(NamedTuple):
             f"{len(results)} of {wanted} trainings are done.",
         ]
         sections = [
-            differences_section(judge(self.questions(results)), f"{text}. {self.text}", "RMSNorm and LayerNorm"),
+            differences_section(
+                judge(self.questions(results)), f"{text}. {self.text}", "RMSNorm and LayerNorm"
+            ),
             self._measures(results),
             _values(results, list(corpus.tests)),
         ]
         folder = Place(self.corpora[0], root).report
-        write_report(folder, self.title, about, {"about": about}, [each for each in sections if each])
+        write_report(
+            folder, self.title, about, {"about": about}, [each for each in sections if each]
+        )
         return folder
 
     def _measures(self, results: Sequence[Result]) -> Section:
         """Returns the section of the differences in every measure, of the contrasts that have all their seeds."""
         seeds = {row.name: row.seeds for row in read_rows()}
-        rows, data = [], []
+        rows = []
+        data = []
         for contrast in self.contrasts:
-            found = {name: contrast.differences(results, MEASURES[name].value) for name in self.measures}
+            found = {
+                name: contrast.differences(results, MEASURES[name].value) for name in self.measures
+            }
             count = min(seeds[name] for name in contrast.weights)
             if len(found[self.measures[0]]) == count:
-                rows.append([contrast.label, *(_cell(found[name], MEASURES[name].digits + 1) for name in found)])
+                rows.append(
+                    [
+                        contrast.label,
+                        *(_cell(found[name], MEASURES[name].digits + 1) for name in found),
+                    ]
+                )
                 data.append({"contrast": contrast.label, **found})
         return Section(
             name="measures",
@@ -118,8 +139,18 @@ def _values(results: Sequence[Result], tests: Sequence[str]) -> Section:
     return Section(
         name="values",
         title="The values of each kind",
-        text=["Means over the seeds of the kinds whose trainings are all done, with their standard deviation (sd)."],
-        columns=["", "seeds", "BLEU, weighted", *tests, "chrF, weighted", "validation loss", "training loss"],
+        text=[
+            "Means over the seeds of the kinds whose trainings are all done, with their standard deviation (sd)."
+        ],
+        columns=[
+            "",
+            "seeds",
+            "BLEU, weighted",
+            *tests,
+            "chrF, weighted",
+            "validation loss",
+            "training loss",
+        ],
         rows=[
             [
                 row.label,
@@ -127,7 +158,10 @@ def _values(results: Sequence[Result], tests: Sequence[str]) -> Section:
                 spread([each.bleu for each in done], 2),
                 *(spread([each.test(test) for each in done]) for test in tests),
                 spread([each.chrf for each in done]),
-                *(_loss([measures[name](each) for each in done]) for name in ("valid_loss", "train_loss")),
+                *(
+                    _loss([measures[name](each) for each in done])
+                    for name in ("valid_loss", "train_loss")
+                ),
             ]
             for row, done in whole.items()
         ],

@@ -15,7 +15,9 @@ _MODELS = {  # with the seeds of RMSNorm and of pRMSNorm
 _PAIRS = [
     (corpus, model, kind, name, count)
     for corpus, (model, *seeds) in _MODELS.items()
-    for kind, name, count in zip(("rmsnorm", "prmsnorm"), ("RMSNorm", "pRMSNorm"), seeds, strict=True)
+    for kind, name, count in zip(
+        ("rmsnorm", "prmsnorm"), ("RMSNorm", "pRMSNorm"), seeds, strict=True
+    )
     if count
 ]
 _COMPARED = [(*pair[:4], "LayerNorm") for pair in _PAIRS] + [
@@ -28,30 +30,45 @@ def _planned(results: Sequence[Result]) -> list[Question]:
     """Returns the claims of PLAN.md, each with the BLEU at which its kinds were compared."""
     found = []
     for corpus, model, kind, name, count in _PAIRS:
-        rows, first = (f"{corpus}-{kind}", f"{corpus}-layernorm"), (corpus, kind) == ("multi30k_rnn", "rmsnorm")
+        rows = (f"{corpus}-{kind}", f"{corpus}-layernorm")
+        first = (corpus, kind) == ("multi30k_rnn", "rmsnorm")
         note = level(results, rows[1]) + ", half-trained" * (corpus == "multi30k_post")
-        for outcome, words, label in (("not lower", "is not worse than", "P1"), ("equal", "is equal to", "P2")):
-            claim, family = f"{label}: " * first + f"{name} {words} LayerNorm, {model}", label if first else outcome
+        for outcome, words, label in (
+            ("not lower", "is not worse than", "P1"),
+            ("equal", "is equal to", "P2"),
+        ):
+            claim = f"{label}: " * first + f"{name} {words} LayerNorm, {model}"
+            family = label if first else outcome
             found.append(Hypothesis(*rows, outcome, claim, "", MARGIN, count, family, note=note))
     claim = "D1: RMSNorm is worse than LayerNorm, Transformer, post-norm"
     found.append(Hypothesis(*rows, "lower", claim, "", planned=6, family="D1", note=note))
     rows = ("multi30k_rnn-rmsnorm", "multi30k_rnn-layernorm")
     claim = "Secondary: RMSNorm's validation loss is equal to LayerNorm's, RNN"
-    found.append(Hypothesis(*rows, "equal", claim, "", 0.065, 8, "loss", measure="valid_loss"))  # nats
+    found.append(
+        Hypothesis(*rows, "equal", claim, "", 0.065, 8, "loss", measure="valid_loss")
+    )  # nats
     return questions(results, found)
 
 
 _PRE_NORM = "multi30k_pre_norm"
 _LAYERNORM, _NO_OFFSET, _RMSNORM, _OFFSET, _CENTRED = (
     f"{_PRE_NORM}-{kind}"
-    for kind in ("layernorm", "layernorm-no-offset", "rmsnorm", "rmsnorm-offset", "rmsnorm-centred-positions")
+    for kind in (
+        "layernorm",
+        "layernorm-no-offset",
+        "rmsnorm",
+        "rmsnorm-offset",
+        "rmsnorm-centred-positions",
+    )
 )
 _CAUSES = {  # claims: a cause lowers the training loss
     "C1: the offset lowers the loss": Contrast(
-        "C1: with the offset minus without", {_OFFSET: 0.5, _RMSNORM: -0.5, _LAYERNORM: 0.5, _NO_OFFSET: -0.5}
+        "C1: with the offset minus without",
+        {_OFFSET: 0.5, _RMSNORM: -0.5, _LAYERNORM: 0.5, _NO_OFFSET: -0.5},
     ),
     "C2: centring lowers the loss": Contrast(
-        "C2: with centring minus without", {_LAYERNORM: 0.5, _OFFSET: -0.5, _NO_OFFSET: 0.5, _RMSNORM: -0.5}
+        "C2: with centring minus without",
+        {_LAYERNORM: 0.5, _OFFSET: -0.5, _NO_OFFSET: 0.5, _RMSNORM: -0.5},
     ),
     "C3: centred positions lower the loss": Contrast(
         "C3: RMSNorm with centred sinusoids minus RMSNorm", {_CENTRED: 1, _RMSNORM: -1}
@@ -70,7 +87,8 @@ def _pre_norm(results: Sequence[Result]) -> list[Question]:
     kinds = (_LAYERNORM, _NO_OFFSET, _RMSNORM, _OFFSET, _CENTRED)
     done = [{each.seed for each in results if each.row.name == kind} for kind in kinds]
     whole = [each for each in results if each.seed in set.intersection(*done)]
-    measure, rows = MEASURES["train_loss"], {"one": "", "other": ""}
+    measure = MEASURES["train_loss"]
+    rows = {"one": "", "other": ""}
     return [
         Question(
             **rows,
@@ -99,7 +117,10 @@ PLANS = {  # by the names of their kept reports
         "loss, over the three test sets, weighted by sentences. Secondary measures change no verdict.",
         questions=_planned,
         contrasts=[
-            Contrast(f"{name} minus {other}, {model}", {f"{corpus}-{kind}": 1, f"{corpus}-{other.lower()}": -1})
+            Contrast(
+                f"{name} minus {other}, {model}",
+                {f"{corpus}-{kind}": 1, f"{corpus}-{other.lower()}": -1},
+            )
             for corpus, model, kind, name, other in _COMPARED
         ],
         measures=("bleu", "chrf", "valid_loss", "train_loss"),

@@ -28,7 +28,8 @@ TABLE2: dict[str, Published] = {
     "prmsnorm": Published((22.6, 23.1), 493),
 }
 
-# Table 4, by row. The row without a norm fails to train. The paper has no norms before the residual sums.
+# Table 4, by row. The row without a norm fails to train. The paper has no norms before the residual
+# sums.
 TABLE4: dict[str, Published] = {
     "post-layernorm": Published((26.6, 27.7), 248),
     "post-rmsnorm": Published((26.8, 27.7), 231),
@@ -43,11 +44,15 @@ MACHINES = {  # models and processors of these tables
     "transformer": "Transformer-base (512 units, 6 + 6 layers) on a V100",
 }
 
-# Figures 1 and 4 have no numbers. These are read from the authors' drawings, `rnn_layernorm.svg` and `ininmt.svg`
-# of github.com/bzhangGo/rmsnorm.
+# Figures 1 and 4 have no numbers. These are read from the authors' drawings, `rnn_layernorm.svg`
+# and `ininmt.svg` of github.com/bzhangGo/rmsnorm.
 
-LOSS = {"baseline": (9.28, 5.97), "layernorm": (9.18, 4.27)}  # Figure 1: training loss at first and after 9,900 updates
+LOSS = {
+    "baseline": (9.28, 5.97),
+    "layernorm": (9.18, 4.27),
+}  # Figure 1: training loss at first and after 9,900 updates
 MINUTES = {"baseline": 111.8, "layernorm": 157.0}  # for 9,900 updates
-# Figure 4: the best validation BLEU with initial weights centred at 0.2, of the first 30 validations, 30,000 updates
-# each. LayerNorm's curve has no more, and RMSNorm's goes on beyond the axis.
+# Figure 4: the best validation BLEU with initial weights centred at 0.2, of the first 30
+# validations, 30,000 updates each. LayerNorm's curve has no more, and RMSNorm's goes on beyond the
+# axis.
 CENTRED = {"layernorm": 3.84, "rmsnorm": 15.98}

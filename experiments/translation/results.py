@@ -17,7 +17,9 @@ class Result(NamedTuple):
     row: Row
     seed: int
     log: dict[str, Any]  # as `runs.make` writes it
-    sentences: Mapping[str, int] = MappingProxyType({})  # of each test set, by which means over them are weighted
+    sentences: Mapping[str, int] = MappingProxyType(
+        {}
+    )  # of each test set, by which means over them are weighted
 
     @property
     def best(self) -> dict[str, Any]:
@@ -39,7 +41,9 @@ class Result(NamedTuple):
     def _over_tests(self, metric: str) -> float:
         tests = self.log["tests"]
         weights = {test: self.sentences.get(test, 1) for test in tests}
-        return sum(weights[test] * tests[test].get(metric, math.nan) for test in tests) / sum(weights.values())
+        return sum(weights[test] * tests[test].get(metric, math.nan) for test in tests) / sum(
+            weights.values()
+        )
 
     @property
     def valid_loss(self) -> float:
@@ -74,8 +78,11 @@ def by_row(results: Iterable[Result]) -> dict[Row, list[Result]]:
     return found
 
 
-def choose(rows: Iterable[Row], grid: Iterable[Result], step_sizes: Sequence[float]) -> dict[Row, float | None]:
-    """Returns the learning rate of each row: that with the best validation, or `None` for that of its options.
+def choose(
+    rows: Iterable[Row], grid: Iterable[Result], step_sizes: Sequence[float]
+) -> dict[Row, float | None]:
+    """Returns the learning rate of each row: that with the best validation, or `None` for that of
+    its options.
 
     A row is left out as long as the grid that chooses its learning rate is not wholly done.
 

@@ -17,28 +17,33 @@ class Row:
     name: str  # name of its runs and their logs
     label: str  # its name in the report
     kind: str = ""  # value of `--layer_normalization_type`. Give this or `build`
-    # maps a layer name to a Keras layer over the last axis, for a norm that the patched baseline lacks. The kind is
-    # then the row's name
+    # maps a layer name to a Keras layer over the last axis, for a norm that the patched baseline
+    # lacks. The kind is then the row's name
     build: "Callable[[str], keras.layers.Layer] | None" = None
     seeds: int = 1  # how many seeds it is trained with
     first_seed: int = 1  # the first of them; the others follow
-    # names of the only corpora that it is trained on. By default, all that have its architecture and do not leave it
-    # out
+    # names of the only corpora that it is trained on. By default, all that have its architecture
+    # and do not leave it out
     corpora: Sequence[str] = ()
-    partial: float | None = None  # the share of the entries that gives the statistic, for a point of Figure 3
+    partial: float | None = (
+        None  # the share of the entries that gives the statistic, for a point of Figure 3
+    )
     centre: float = 0.0  # added to the matrices when they are initialised, for a curve of Figure 4
-    # the matrices that it is added to: `all`, `embeddings`, or `matrices`, the others in front of a norm
+    # the matrices that it is added to: `all`, `embeddings`, or `matrices`, the others in front of a
+    # norm
     moved: str = "all"
     # options of `nmt train` that differ from the corpus's
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    # name of the row that it varies, whose learning rate it takes where the corpus has a grid of step sizes. By
-    # default a row chooses its own, unless its options have a `learning_rate`
+    # name of the row that it varies, whose learning rate it takes where the corpus has a grid of
+    # step sizes. By default a row chooses its own, unless its options have a `learning_rate`
     step_size_of: str = ""
     model_type: str = "rnn"  # the architecture that it is trained with
 
     def __post_init__(self):
         if bool(self.kind) == bool(self.build):
-            raise ValueError(f"row {self.name!r} has {self.kind=} and {self.build=}; give one of the two")
+            raise ValueError(
+                f"row {self.name!r} has {self.kind=} and {self.build=}; give one of the two"
+            )
 
     @property
     def section(self) -> str:

@@ -37,17 +37,28 @@ class Training(NamedTuple):
         """The options of `nmt train`."""
         chosen = {"layer_normalization_type": self.run.row.normalization, "seed": self.run.seed}
         step_size = {} if self.run.step_size is None else {"learning_rate": self.run.step_size}
-        return {**self.corpus.training(self.place.work), **self.run.row.options, **chosen, **step_size}
+        return {
+            **self.corpus.training(self.place.work),
+            **self.run.row.options,
+            **chosen,
+            **step_size,
+        }
 
     @property
     def options(self) -> dict[str, Any]:
         """The options of the training, and what else a log must share with it."""
-        row, tests = self.run.row, sorted(self.corpus.tests) if self.run.tested else []
+        row = self.run.row
+        tests = sorted(self.corpus.tests) if self.run.tested else []
         return {**portable(self.given), "centre": row.centre, "moved": row.moved, "tests": tests}
 
     def options_of(self, log: Mapping[str, Any]) -> dict[str, Any]:
         """Returns these values of a log."""
-        return {**log["options"], "centre": log["centre"], "moved": log["moved"], "tests": sorted(log["tests"])}
+        return {
+            **log["options"],
+            "centre": log["centre"],
+            "moved": log["moved"],
+            "tests": sorted(log["tests"]),
+        }
 
     def read_json(self, name: str) -> dict[str, Any]:
         """Returns the content of a JSON file of its model."""
@@ -55,16 +66,28 @@ class Training(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether it has ended. Its status does not tell: it fails at its end if it diverged, which is a result too."""
+        """Whether it has ended.
+
+        Its status does not tell: it fails at its end if it diverged, which is a result too.
+        """
         if not (self.place.model(self.run) / "progress.json").exists():
             return False
-        progress, options = self.read_json("progress"), self.read_json("config")
-        return progress["update"] >= options["finish_after"] or progress["bad_validations"] >= options["patience"]
+        progress = self.read_json("progress")
+        options = self.read_json("config")
+        return (
+            progress["update"] >= options["finish_after"]
+            or progress["bad_validations"] >= options["patience"]
+        )
 
 
 def make_all(runs: Sequence[Run], corpus: Corpus, place: Place) -> dict[str, str]:
-    """Makes the runs that are not done; see `Book.make_all`. Returns the reason of each failure, by the run's name."""
-    failed = place.make_all([Training(run, corpus, place) for run in runs], lambda training, _: make(training))
+    """Makes the runs that are not done; see `Book.make_all`.
+
+    Returns the reason of each failure, by the run's name.
+    """
+    failed = place.make_all(
+        [Training(run, corpus, place) for run in runs], lambda training, _: make(training)
+    )
     for run in runs:
         if run.name not in failed:  # their kept models are large, and measured now
             shutil.rmtree(place.model(run) / "kept", ignore_errors=True)
@@ -79,7 +102,8 @@ def make(training: Training) -> dict[str, Any]:
     """
     run, corpus, place = training
     place.run(run).mkdir(parents=True, exist_ok=True)
-    config, model = place.run(run) / "options.json", place.model(run)
+    config = place.run(run) / "options.json"
+    model = place.model(run)
     with atomic_write(config) as file:
         json.dump(training.given, file, indent=2)
 
@@ -88,7 +112,9 @@ def make(training: Training) -> dict[str, Any]:
 
     files = ["--model", str(model), "--config", str(config)]
     shares = run.row.section == "main" and not run.of_grid
-    keep = ["--keep", str(training.given["finish_after"])] if shares else []  # keep the models of all validations
+    keep = (
+        ["--keep", str(training.given["finish_after"])] if shares else []
+    )  # keep the models of all validations
     if run.row.centre and not (model / "last.npz").exists():
         moved = ["--centre", str(run.row.centre), "--moved", run.row.moved]
         call("experiments.translation.inside.recentre", *files, *moved)
@@ -101,7 +127,8 @@ def make(training: Training) -> dict[str, Any]:
     if run.tested:
         log["tests"] = _tested(training, call)
     if shares:
-        (source, target), found = corpus.files(corpus.valid, place.work), place.run(run) / "mean_shares.json"
+        (source, target) = corpus.files(corpus.valid, place.work)
+        found = place.run(run) / "mean_shares.json"
         text = ["--source", source, "--target", target, "--to", str(found)]
         call("experiments.translation.inside.mean_shares", "--model", str(model), *text)
         log["mean_share"] = json.loads(found.read_text(encoding="utf-8"))
@@ -112,11 +139,15 @@ def _tested(training: Training, call: Callable[..., None]) -> dict[str, Any]:
     """Translates all test sets with one start of the program, and returns the BLEU of each."""
     run, corpus, place = training
     files = {test: corpus.files(part, place.work) for test, part in corpus.tests.items()}
-    sources, output = place.run(run) / "sources", place.run(run) / "translations"
+    sources = place.run(run) / "sources"
+    output = place.run(run) / "translations"
     with atomic_write(sources) as file:
         file.writelines(f"{line}\n" for source, _ in files.values() for line in _lines(source))
-    call("nmt", "translate", "-m", str(place.model(run)), "-i", str(sources), "-o", str(output), "-n")
-    lines, found = iter(_lines(output)), {}
+    call(
+        "nmt", "translate", "-m", str(place.model(run)), "-i", str(sources), "-o", str(output), "-n"
+    )
+    lines = iter(_lines(output))
+    found = {}
     for test, (_, reference) in files.items():
         references = _lines(reference)
         translations = list(itertools.islice(lines, len(references)))
@@ -133,7 +164,8 @@ def _lines(path: str | os.PathLike) -> list[str]:
 
 def _describe(training: Training) -> dict[str, Any]:
     """Returns the log without the results on the test sets."""
-    run, progress = training.run, training.read_json("progress")
+    run = training.run
+    progress = training.read_json("progress")
     return {
         "row": run.row.name,
         "label": run.row.label,

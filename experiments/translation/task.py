@@ -33,19 +33,22 @@ _MODELS = {"rnn": "RNNSearch as in Nematus", "transformer": "A Transformer"}
 def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int] = ()) -> None:
     """Trains every row on a corpus, measures, and writes the report.
 
-    Args:
-        data: Name of a corpus or of a plan, or a folder of text. An empty string means the corpus `demo`. The report on
+    Args: data: Name of a corpus or of a plan, or a folder of text. An empty string means the corpus
+        `demo`. The report on
             a corpus of a plan is that on the plan.
         so_far: Report on the runs that are done; train and measure nothing.
         root: The folder of logs, work and report.
-        seeds: The only seeds to train, after the grid of learning rates. If some are given, nothing is measured.
+        seeds: The only seeds to train, after the grid of learning rates. If some are given, nothing
+        is measured.
 
-    Raises:
-        UserError: A seed of `seeds` is that of no row; or, after the report on what is done, a run or a measurement
+    Raises: UserError: A seed of `seeds` is that of no row; or, after the report on what is done, a
+        run or a measurement
             failed, or nothing is done yet.
     """
     failed: dict[str, str] = {}
-    corpora = [read_corpus(name) for name in (PLANS[data].corpora if data in PLANS else [data or _DATA])]
+    corpora = [
+        read_corpus(name) for name in (PLANS[data].corpora if data in PLANS else [data or _DATA])
+    ]
     runs = (seed_runs(dict.fromkeys(corpus.adapt(read_rows())), corpus.seeds) for corpus in corpora)
     if unknown := sorted({*seeds} - {run.seed for of_corpus in runs for run in of_corpus}):
         raise UserError(f"--seeds: no row is trained with the seed {', '.join(map(str, unknown))}")
@@ -63,7 +66,8 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int]
 
 
 def report(corpus: Corpus, place: Place, failed: Sequence[str] = ()) -> bool:
-    """Writes the report on the trainings that are done, and names those that failed; returns whether there are some.
+    """Writes the report on the trainings that are done, and names those that failed; returns
+    whether there are some.
 
     Raises:
         UserError: A log is of a training with other options.
@@ -95,7 +99,11 @@ def _make(corpus: Corpus, place: Place, seeds: Collection[int]) -> dict[str, str
         if seeds or plan_of(corpus.name):  # a plan judges no times
             return failed
         # Do not time a norm that a row builds if its training failed: the norm may be the reason.
-        timed = [run.row for run in runs if run.row.section == "main" and (run.row.kind or run.name not in failed)]
+        timed = [
+            run.row
+            for run in runs
+            if run.row.section == "main" and (run.row.kind or run.name not in failed)
+        ]
         kinds = list(dict.fromkeys(row.normalization for row in timed))
         try:
             measure_seconds(kinds, corpus, place)
@@ -105,15 +113,28 @@ def _make(corpus: Corpus, place: Place, seeds: Collection[int]) -> dict[str, str
 
 
 def _describe(
-    corpus: Corpus, results: Sequence[Result], grid: Sequence[Result], count: int, failed: Sequence[str]
+    corpus: Corpus,
+    results: Sequence[Result],
+    grid: Sequence[Result],
+    count: int,
+    failed: Sequence[str],
 ) -> tuple[list[str], dict[str, Any]]:
     """Returns the beginning of the report, in words and as JSON."""
-    logs, options = [result.log for result in [*results, *grid]], corpus.options
+    logs = [result.log for result in [*results, *grid]]
+    options = corpus.options
     commits, cores = (sorted({log[name] for log in logs}) for name in ("commit", "cores"))
-    versions = {name: sorted({log["versions"][name] for log in logs}) for name in logs[0]["versions"]}
+    versions = {
+        name: sorted({log["versions"][name] for log in logs}) for name in logs[0]["versions"]
+    }
     libraries = ", ".join(f"{name} {' and '.join(found)}" for name, found in versions.items())
-    updates = " or ".join(f"{each:,}" for each in sorted({each.log["options"]["finish_after"] for each in results}))
-    step_size = "a learning rate for each row" if corpus.step_sizes else f"learning rate {options['learning_rate']:g}"
+    updates = " or ".join(
+        f"{each:,}" for each in sorted({each.log["options"]["finish_after"] for each in results})
+    )
+    step_size = (
+        "a learning rate for each row"
+        if corpus.step_sizes
+        else f"learning rate {options['learning_rate']:g}"
+    )
     besides = f", besides {len(grid)} that choose learning rates" if grid else ""
     about = [
         f"{_MODELS[corpus.model_type]}, {_sizes(options)}, "
@@ -124,8 +145,19 @@ def _describe(
         *([f"Failed, and not reported: {', '.join(failed)}."] if failed else []),
         *corpus.remarks,
     ]
-    facts = {"corpus": corpus.name, "about": list(corpus.remarks), "options": options, "rows": corpus.rows}
-    return about, {**facts, "failed": failed, "commits": commits, "versions": versions, "cores": cores}
+    facts = {
+        "corpus": corpus.name,
+        "about": list(corpus.remarks),
+        "options": options,
+        "rows": corpus.rows,
+    }
+    return about, {
+        **facts,
+        "failed": failed,
+        "commits": commits,
+        "versions": versions,
+        "cores": cores,
+    }
 
 
 def _sizes(options: Mapping[str, Any]) -> str:
@@ -137,7 +169,9 @@ def _sizes(options: Mapping[str, Any]) -> str:
     return ", ".join([*found, *(f"{number} {words}" for words, number in given.items() if number)])
 
 
-def _sections(results: Sequence[Result], grid: Sequence[Result], corpus: Corpus, place: Place) -> list[Section]:
+def _sections(
+    results: Sequence[Result], grid: Sequence[Result], corpus: Corpus, place: Place
+) -> list[Section]:
     """Returns the sections for which there are results."""
     times = place.read_times()
     found = [

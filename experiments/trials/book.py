@@ -72,10 +72,18 @@ class Book:
         Raises:
             UserError: They differ by more than rounding.
         """
-        names = sorted(name for name in was.keys() | wanted.keys() if not _same(was.get(name), wanted.get(name)))
+        names = sorted(
+            name
+            for name in was.keys() | wanted.keys()
+            if not _same(was.get(name), wanted.get(name))
+        )
         if names:
-            changed = ", ".join(f"{name} was {was.get(name)!r} and is now {wanted.get(name)!r}" for name in names)
-            raise UserError(f"{path}: {changed}; move {self.logs} and {self.work} away, or restore the earlier values")
+            changed = ", ".join(
+                f"{name} was {was.get(name)!r} and is now {wanted.get(name)!r}" for name in names
+            )
+            raise UserError(
+                f"{path}: {changed}; move {self.logs} and {self.work} away, or restore the earlier values"
+            )
 
     def keep(self, trial: Training, log: Mapping[str, Any]) -> None:
         """Writes the log of a trial and removes its checkpoints."""
@@ -112,20 +120,20 @@ class Book:
     ) -> dict[str, str]:
         """Makes the trainings that are not done. One that fails does not stop the others.
 
-        Args:
-            trials: The trainings, in order.
-            make: Makes a training, from the checkpoints in a folder if it has any, and returns the values of its log.
+        Args: trials: The trainings, in order. make: Makes a training, from the checkpoints in a
+            folder if it has any, and returns the values of its log.
 
         Returns:
             The reason of each failure, by the name of the training.
 
-        Raises:
-            UserError: A log has other options.
-            Restart: Trainings have left much memory behind; the next call, in a new process, goes on.
+        Raises: UserError: A log has other options. Restart: Trainings have left much memory behind;
+            the next call, in a new process, goes on.
         """
         failed: dict[str, str] = {}
         missing = [trial for trial in trials if not self.read(trial)]
-        bar = tqdm(missing, unit=" trainings", initial=len(trials) - len(missing), total=len(trials))
+        bar = tqdm(
+            missing, unit=" trainings", initial=len(trials) - len(missing), total=len(trials)
+        )
         for trial in bar:
             if memory() - self._memory > self.most_memory:
                 raise Restart
@@ -164,7 +172,9 @@ def read_commit(root: Path, *which: str) -> str:
         *which: Arguments of `git status` that say which files count.
     """
     git = ["git", "-C", str(root)]
-    head = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True).stdout.strip()
+    head = subprocess.run(
+        [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True
+    ).stdout.strip()
     changed = subprocess.run([*git, "status", "--porcelain", *which], capture_output=True).stdout
     return f"{head or 'unknown'}{'+' if changed else ''}"
 

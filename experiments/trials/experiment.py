@@ -35,11 +35,17 @@ class Experiment:
     metric: str  # key of a validation. The lowest value chooses the learning rate
     metric_label: str  # the metric in words
     learning: Learning  # the first section of the report
-    load: Callable[[str], Networks]  # reads data, of which DATA says where it is, and returns the networks
+    load: Callable[
+        [str], Networks
+    ]  # reads data, of which DATA says where it is, and returns the networks
     # the learning rates of Adam from which each row takes the best
     step_sizes: Sequence[float] = (1e-3 / 3, 1e-3, 3e-3)
-    share_over: str = "the units"  # what the means in the section on the share of the mean run over, in words
-    more_sections: Callable[[Logs], Sequence[Section]] = lambda logs: ()  # returns sections that only this task has
+    share_over: str = (
+        "the units"  # what the means in the section on the share of the mean run over, in words
+    )
+    more_sections: Callable[[Logs], Sequence[Section]] = (
+        lambda logs: ()
+    )  # returns sections that only this task has
     # the published times of the rows by their names, in any unit
     published_times: Mapping[str, float] = field(default_factory=dict)
     about: Sequence[str] = ()  # paragraphs at the beginning of the report, in Markdown
@@ -66,13 +72,16 @@ class Experiment:
         print(told(book.report))
 
     def report(self, book: Book, remarks: Sequence[str] = ()) -> None:
-        """Writes the report on the trials that are done; `remarks` are paragraphs that explain the results.
+        """Writes the report on the trials that are done; `remarks` are paragraphs that explain the
+        results.
 
         Raises:
             UserError: Nothing is done yet.
         """
         logs = book.read_all(grid_trials(self.rows, self.settings, self.step_sizes))
-        logs |= book.read_all(seed_trials(best_step_sizes(logs, self.metric, self.step_sizes), self.seeds))
+        logs |= book.read_all(
+            seed_trials(best_step_sizes(logs, self.metric, self.step_sizes), self.seeds)
+        )
         if not logs:
             raise UserError(f"no training of the task {self.name} is done yet")
         lengths = [
@@ -89,7 +98,13 @@ class Experiment:
             times_section(book.read_times(), logs, self.published_times),
         ]
         sections = [section for section in found if section]
-        write_report(book.report, self.title, [*remarks, *about], {"task": self.name, "about": about}, sections)
+        write_report(
+            book.report,
+            self.title,
+            [*remarks, *about],
+            {"task": self.name, "about": about},
+            sections,
+        )
 
 
 def _make(book: Book, experiment: Experiment, networks: Networks) -> None:
@@ -102,11 +117,19 @@ def _make(book: Book, experiment: Experiment, networks: Networks) -> None:
     failed |= book.make_all(seed_trials(best, experiment.seeds), make)
     if failed:
         raise UserError("; ".join(f"{name} failed: {why}" for name, why in failed.items()))
-    wanted = {(at.name, row.name) for at in experiment.settings for row in experiment.rows}  # a new one: all again
+    wanted = {
+        (at.name, row.name) for at in experiment.settings for row in experiment.rows
+    }  # a new one: all again
     times = [
         each
         for each in book.read_times()
-        if wanted <= {(at, row) for at, modes in each["seconds"].items() for mode in modes.values() for row in mode}
+        if wanted
+        <= {
+            (at, row)
+            for at, modes in each["seconds"].items()
+            for mode in modes.values()
+            for row in mode
+        }
     ]
     if len(times) < PROCESSES:
         book.write_times([*times, time_updates(experiment, networks)])
@@ -114,10 +137,11 @@ def _make(book: Book, experiment: Experiment, networks: Networks) -> None:
 
 
 def time_updates(experiment: Experiment, networks: Networks) -> dict[str, Any]:
-    """Times the updates of every row in turn. `layernorm` is timed twice. Nothing else should run at that time.
+    """Times the updates of every row in turn. `layernorm` is timed twice. Nothing else should run
+    at that time.
 
-    Returns:
-        `seconds`, by setting, then by `XLA` or `plain`, then by row: the seconds of an update in each round.
+    Returns: `seconds`, by setting, then by `XLA` or `plain`, then by row: the seconds of an update
+        in each round.
     """
     named = {row.name: row for row in experiment.rows}
     if "layernorm" in named:
@@ -126,8 +150,14 @@ def time_updates(experiment: Experiment, networks: Networks) -> dict[str, Any]:
     for setting in experiment.settings:
         batch = networks.batch(np.arange(setting.batch_size), setting)
         for mode, compiled in (("XLA", True), ("plain", False)):
-            trials = {name: Trial(row, setting, 1, experiment.step_sizes[0]) for name, row in named.items()}
-            calls = {name: _update(networks.build(trial), compiled, batch) for name, trial in trials.items()}
+            trials = {
+                name: Trial(row, setting, 1, experiment.step_sizes[0])
+                for name, row in named.items()
+            }
+            calls = {
+                name: _update(networks.build(trial), compiled, batch)
+                for name, trial in trials.items()
+            }
             seconds.setdefault(setting.name, {})[mode] = seconds_of(calls, experiment.rounds)
             keras.backend.clear_session()
     return {"seconds": seconds, **provenance()}

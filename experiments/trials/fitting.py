@@ -24,22 +24,29 @@ def train(trial: Trial, networks: Networks, folder: Path) -> dict[str, Any]:
         networks: The networks of its task.
         folder: Holds the checkpoint of an interrupted training.
 
-    Returns:
-        `train`, the `update` and the mean `loss` of each window; `validations`, with `update` and the values of
-        `Networks.validate`; `seconds` of the updates; `mean_share`, the shares of the mean at
-        `first` and at `last`; and the values of `Networks.results`.
+    Returns: `train`, the `update` and the mean `loss` of each window; `validations`, with `update`
+        and the values of `Networks.validate`; `seconds` of the updates; `mean_share`, the shares of
+        the mean at `first` and at `last`; and the values of `Networks.results`.
     """
     keras.backend.clear_session()
-    shares, setting = {"first": networks.mean_shares(networks.build(trial))}, trial.setting
+    shares = {"first": networks.mean_shares(networks.build(trial))}
+    setting = trial.setting
     folder.mkdir(parents=True, exist_ok=True)
-    model, done = _restore(folder) or (networks.build(trial), {"train": [], "validations": [], "seconds": 0.0})
+    model, done = _restore(folder) or (
+        networks.build(trial),
+        {"train": [], "validations": [], "seconds": 0.0},
+    )
     start = done["train"][-1]["update"] if done["train"] else 0
     for update in range(start, setting.updates, setting.window):
         count = min(setting.window, setting.updates - update)
-        numbers = order(trial.seed, update * setting.batch_size, count * setting.batch_size, networks.examples)
+        numbers = order(
+            trial.seed, update * setting.batch_size, count * setting.batch_size, networks.examples
+        )
         inputs, targets = networks.batch(numbers, setting)
         begin = time.perf_counter()
-        history = model.fit(in_batches(inputs, targets, batch_size=setting.batch_size), shuffle=False, verbose=0)
+        history = model.fit(
+            in_batches(inputs, targets, batch_size=setting.batch_size), shuffle=False, verbose=0
+        )
         done["seconds"] += time.perf_counter() - begin
         done["train"].append({"update": update + count, "loss": history.history["loss"][0]})
         if (update + count) % setting.validate_every == 0 or update + count == setting.updates:
@@ -50,7 +57,8 @@ def train(trial: Trial, networks: Networks, folder: Path) -> dict[str, Any]:
 
 
 def order(seed: int, start: int, count: int, size: int) -> np.ndarray:
-    """Returns the indices of `count` examples from number `start` on. Every epoch has its own permutation.
+    """Returns the indices of `count` examples from number `start` on. Every epoch has its own
+    permutation.
 
     >>> sorted(order(1, 0, 4, 4).tolist())
     [0, 1, 2, 3]
@@ -58,16 +66,23 @@ def order(seed: int, start: int, count: int, size: int) -> np.ndarray:
     True
     """
     epochs = range(start // size, (start + count - 1) // size + 1)
-    shuffled = np.concatenate([np.random.default_rng([seed, epoch]).permutation(size) for epoch in epochs])
+    shuffled = np.concatenate(
+        [np.random.default_rng([seed, epoch]).permutation(size) for epoch in epochs]
+    )
     return shuffled[start - epochs.start * size :][:count]
 
 
 def _save(model: keras.Model, done: dict[str, Any], folder: Path) -> None:
-    """Saves a checkpoint and removes older ones. The JSON file is written last and makes the checkpoint valid."""
+    """Saves a checkpoint and removes older ones.
+
+    The JSON file is written last and makes the checkpoint valid.
+    """
     name = f"{done['train'][-1]['update']:09d}"
     model.save(folder / f"{name}.keras")
     with atomic_write(folder / f"{name}.json") as file:
-        json.dump({"done": done, "seeds": [variable.numpy().tolist() for variable in _seeds(model)]}, file)
+        json.dump(
+            {"done": done, "seeds": [variable.numpy().tolist() for variable in _seeds(model)]}, file
+        )
     for path in folder.iterdir():
         if path.stem < name:
             path.unlink()

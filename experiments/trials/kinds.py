@@ -11,7 +11,12 @@ from rmsnorm_tf import RMSNormalization
 from .trial import TrialRow
 
 EPSILON = 1e-5  # of all recurrent layers
-_LABELS = {"none": "without a norm", "layernorm": "LayerNorm", "rmsnorm": "RMSNorm", "prmsnorm": "pRMSNorm, p = 6.25%"}
+_LABELS = {
+    "none": "without a norm",
+    "layernorm": "LayerNorm",
+    "rmsnorm": "RMSNorm",
+    "prmsnorm": "pRMSNorm, p = 6.25%",
+}
 _PARTIAL = 0.0625
 
 _OPTIONS = {
@@ -21,7 +26,10 @@ _OPTIONS = {
     "prmsnorm": {"normalization": "rms", "partial": _PARTIAL, "epsilon": EPSILON},
 }
 # The kinds inside `RMSNormGRU` and `RMSNormLSTM`, whose arguments are the options.
-CELL_ROWS = tuple(TrialRow(name, label, None, paper=True, options=_OPTIONS[name]) for name, label in _LABELS.items())
+CELL_ROWS = tuple(
+    TrialRow(name, label, None, paper=True, options=_OPTIONS[name])
+    for name, label in _LABELS.items()
+)
 
 
 def cell_options(row: TrialRow) -> dict[str, Any]:

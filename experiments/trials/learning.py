@@ -54,16 +54,19 @@ class Comparison(NamedTuple):
     def questions(self, setting: Setting, rows: Done) -> list[Question]:
         """Returns the claims about the rows of a setting that are done.
 
-        Two kinds are equal within a quarter of LayerNorm's effect. Without such an effect there is nothing that another
-        kind could be equal in, so there is no claim on equality.
+        Two kinds are equal within a quarter of LayerNorm's effect. Without such an effect there is
+        nothing that another kind could be equal in, so there is no claim on equality.
         """
         logs = {row.name: each for row, each in rows.items()}
         labels = {row.name: row.label for row in rows}
         effect = self._differences(logs, "layernorm", "none")
-        shown = len(effect) > 1 and all(map(math.isfinite, effect)) and t_interval(effect).excludes(0)
+        shown = (
+            len(effect) > 1 and all(map(math.isfinite, effect)) and t_interval(effect).excludes(0)
+        )
         return [
             Question(
-                **vars(asked) | {"margin": abs(mean(effect)) / 4 if asked.outcome == "equal" else 0.0},
+                **vars(asked)
+                | {"margin": abs(mean(effect)) / 4 if asked.outcome == "equal" else 0.0},
                 pair=f"{labels[asked.one]} minus {labels[asked.other]}, {setting.label}",
                 differences=self._differences(logs, asked.one, asked.other),
                 unit=f"{self.unit} in {self.label}, {setting.label}",
@@ -75,7 +78,9 @@ class Comparison(NamedTuple):
             and (shown or asked.outcome != "equal")
         ]
 
-    def _differences(self, logs: Mapping[str, Mapping[int, Log]], one: str, other: str) -> list[float]:
+    def _differences(
+        self, logs: Mapping[str, Mapping[int, Log]], one: str, other: str
+    ) -> list[float]:
         return paired(logs.get(one, {}), logs.get(other, {}), self.value, relative=self.unit == "%")
 
 
@@ -87,7 +92,9 @@ class Learning(NamedTuple):
     columns: Sequence[Column]  # the values of the table
     curves: Sequence[Curve]  # the curves of the picture, one below the other
     comparisons: Sequence[Comparison]  # what is compared, and what the papers say of it
-    published: Mapping[str, str] = MappingProxyType({})  # the published value of each row by its name
+    published: Mapping[str, str] = MappingProxyType(
+        {}
+    )  # the published value of each row by its name
 
 
 def learning_section(logs: Logs, learning: Learning) -> Section | None:
@@ -96,7 +103,12 @@ def learning_section(logs: Logs, learning: Learning) -> Section | None:
     if not done:
         return None
     cells = [
-        [f"{row.label}, {setting.label}", str(len(found)), _step_size(found), *_values(learning, row, found)]
+        [
+            f"{row.label}, {setting.label}",
+            str(len(found)),
+            _step_size(found),
+            *_values(learning, row, found),
+        ]
         for setting, rows in done.items()
         for row, found in rows.items()
     ]
@@ -123,7 +135,9 @@ def faster(paper: str) -> list[Hypothesis]:
     return [
         Hypothesis("layernorm", "none", "lower", f"LayerNorm {FASTER}", paper),
         Hypothesis("rmsnorm", "none", "lower", f"RMSNorm {FASTER}", NOT_IN_PAPERS),
-        Hypothesis("rmsnorm", "layernorm", "equal", "RMSNorm learns as fast as LayerNorm", NOT_IN_PAPERS),
+        Hypothesis(
+            "rmsnorm", "layernorm", "equal", "RMSNorm learns as fast as LayerNorm", NOT_IN_PAPERS
+        ),
     ]
 
 
@@ -171,7 +185,8 @@ def _step_size(found: Mapping[int, Log]) -> str:
 
 def _values(learning: Learning, row: TrialRow, found: Mapping[int, Log]) -> list[str]:
     values = [
-        cell([column.value(log) for log in found.values()], column.digits, column.unit) for column in learning.columns
+        cell([column.value(log) for log in found.values()], column.digits, column.unit)
+        for column in learning.columns
     ]
     return [*values, learning.published.get(row.name, "")] if learning.published else values
 
@@ -189,7 +204,9 @@ def _data(learning: Learning, log: Log) -> dict[str, float]:
 
 
 def _plot(figure: Figure, done: Mapping[Setting, Done], curves: Sequence[Curve]) -> None:
-    figure.set(size_inches=(4.75 * max(2, len(done)), 3.8 * len(curves)), layout_engine="constrained")
+    figure.set(
+        size_inches=(4.75 * max(2, len(done)), 3.8 * len(curves)), layout_engine="constrained"
+    )
     all_axes = figure.subplots(len(curves), len(done), squeeze=False, sharex="col")
     for column, (setting, rows) in zip(all_axes.T, done.items(), strict=True):
         for axes, curve in zip(column, curves, strict=True):
@@ -199,18 +216,30 @@ def _plot(figure: Figure, done: Mapping[Setting, Done], curves: Sequence[Curve])
             axes.set_ylim(_range_after_the_beginning(axes))
             if curve.scale == "log":
                 low, high = axes.get_ylim()
-                axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high > 5 * low else range(1, 10)))
+                axes.yaxis.set_major_locator(
+                    LogLocator(subs=(1, 2, 5) if high > 5 * low else range(1, 10))
+                )
                 axes.yaxis.set_major_formatter("{x:g}")
                 axes.yaxis.set_minor_formatter("{x:g}" if high < 2 * low else "")
         column[0].set_title(setting.label)
         column[-1].set_xlabel("updates")
-    figure.legend(*all_axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    figure.legend(
+        *all_axes[0, 0].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=4,
+        frameon=False,
+    )
 
 
 def _range_after_the_beginning(axes) -> tuple[float, float]:
     """Returns the range of the drawn lines without the first tenth of the updates, where they fall most."""
     begin = max(line.get_xdata()[-1] for line in axes.lines) / 10
-    values = [y for line in axes.lines for x, y in zip(*line.get_data(), strict=True) if x > begin and math.isfinite(y)]
+    values = [
+        y
+        for line in axes.lines
+        for x, y in zip(*line.get_data(), strict=True)
+        if x > begin and math.isfinite(y)
+    ]
     if not values:
         return axes.get_ylim()
     room = 0.05 * (max(values) - min(values)) or 0.05

@@ -1,4 +1,7 @@
-"""The memory that trainings leave behind: TensorFlow keeps each program that it compiles until the process ends."""
+"""The memory that trainings leave behind:
+
+TensorFlow keeps each program that it compiles until the process ends.
+"""
 
 import resource
 from pathlib import Path

@@ -13,13 +13,13 @@ from .trial import Setting, Trial
 class Networks(abc.ABC):
     """The networks of a task, with its data.
 
-    Args:
-        data: The data, with the parts `train`, `valid` and `test`, which is `None` if nothing is tested.
-        *sizes: Sizes of the networks, for `build`; by default those of the task.
+    Args: data: The data, with the parts `train`, `valid` and `test`, which is `None` if nothing is
+        tested. *sizes: Sizes of the networks, for `build`; by default those of the task.
     """
 
     def __init__(self, data: Any, *sizes: Any):
-        self.data, self.sizes = data, sizes
+        self.data = data
+        self.sizes = sizes
 
     @property
     def examples(self) -> int:
@@ -63,7 +63,9 @@ def compile_classifier(
     return model
 
 
-def loss_and_error(model: keras.Model, inputs: Any, classes: np.ndarray, batch_size: int) -> dict[str, float]:
+def loss_and_error(
+    model: keras.Model, inputs: Any, classes: np.ndarray, batch_size: int
+) -> dict[str, float]:
     """Returns the mean loss, `nll`, and the `error` in percent of a network that `compile_classifier` compiled."""
     loss, accuracy = model.evaluate(in_batches(inputs, classes, batch_size=batch_size), verbose=0)
     return {"nll": loss, "error": 100 * (1 - accuracy)}
@@ -82,10 +84,12 @@ class ImageClassifiers(Networks):
 
 
 def in_batches(inputs: Any, targets: Any = None, *, batch_size: int) -> Iterable:
-    """Returns a dataset of the batches of some examples, in order, for `fit`, `evaluate` and `predict`.
+    """Returns a dataset of the batches of some examples, in order, for `fit`, `evaluate` and
+    `predict`.
 
-    Given arrays, Keras builds a dataset whose autotuning thread sleeps for 10 ms, 20 ms, 40 ms and so on, and the end
-    of the dataset waits for it: a call of 3 s takes 5 s. So autotuning is off here.
+    Given arrays, Keras builds a dataset whose autotuning thread sleeps for 10 ms, 20 ms, 40 ms and
+    so on, and the end of the dataset waits for it: a call of 3 s takes 5 s. So autotuning is off
+    here.
 
     Args:
         inputs: `[examples, ...]`, or a list of such arrays.

@@ -38,12 +38,19 @@ def step_sizes_section(logs: Logs, metric: str, label: str) -> Section | None:
 
 def share_section(logs: Logs, over: str = "the units") -> Section | None:
     """Returns the section of the share of the mean over some axes in each norm's input, or `None` without any."""
-    done = {(row, setting): found for setting in settings_of(logs) for row, found in logs_by_row(logs, setting).items()}
+    done = {
+        (row, setting): found
+        for setting in settings_of(logs)
+        for row, found in logs_by_row(logs, setting).items()
+    }
     several = len(settings_of(logs)) > 1
     labels = {key: ", ".join([key[0].label, *([key[1].label] if several else [])]) for key in done}
     shares = {
         labels[key]: [
-            {name: log["mean_share"][when] for name, when in (("before", "first"), ("after", "last"))}
+            {
+                name: log["mean_share"][when]
+                for name, when in (("before", "first"), ("after", "last"))
+            }
             for log in found.values()
         ]
         for key, found in done.items()
@@ -52,7 +59,9 @@ def share_section(logs: Logs, over: str = "the units") -> Section | None:
     return mean_share_section(shares, over, text)
 
 
-def times_section(times: Sequence[Mapping[str, Any]], logs: Logs, published: Mapping[str, float]) -> Section | None:
+def times_section(
+    times: Sequence[Mapping[str, Any]], logs: Logs, published: Mapping[str, float]
+) -> Section | None:
     """Returns the section of what `time_updates` returned in each process, or `None` without any; see `Experiment`."""
     if not times:
         return None
@@ -61,7 +70,11 @@ def times_section(times: Sequence[Mapping[str, Any]], logs: Logs, published: Map
         for setting in settings_of(logs)
         for mode in times[0]["seconds"].get(setting.name, ())
     ]
-    cores, commits = (" and ".join(sorted({str(each[name]) for each in times})) for name in ("cores", "commit"))
+    cores, commits = (
+        " and ".join(sorted({str(each[name]) for each in times})) for name in ("cores", "commit")
+    )
     measured = times[0] if len(times) == 1 else {"processes": times}
     text = f"On {cores} processor cores, commit {commits}; compiled by XLA, and as plain operations of a graph."
-    return speed_section(timed, {trial.row.name: trial.row.label for trial in logs}, published, text, measured)
+    return speed_section(
+        timed, {trial.row.name: trial.row.label for trial in logs}, published, text, measured
+    )

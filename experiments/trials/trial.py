@@ -13,7 +13,9 @@ from nmt.errors import UserError
 if TYPE_CHECKING:
     import keras
 
-GRID_SEED = 0  # seed of the trials that choose the learning rate; only their own section reports them
+GRID_SEED = (
+    0  # seed of the trials that choose the learning rate; only their own section reports them
+)
 SEEDS = (1, 2, 3, 4, 5)
 
 
@@ -25,7 +27,9 @@ class TrialRow:
     label: str  # its name in the report
     norm: "Callable[[str], keras.layers.Layer] | None"  # builds the normalization from a layer name; `None` for none
     paper: bool = False  # whether the row is one of the paper's; its name is then a key of `reporting.styles.KINDS`
-    options: Mapping[str, Any] = field(default_factory=dict, hash=False)  # model options that only this row has
+    options: Mapping[str, Any] = field(
+        default_factory=dict, hash=False
+    )  # model options that only this row has
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,9 @@ class Setting:
     updates: int  # updates of a training
     window: int  # updates over which a training loss is averaged
     validate_every: int  # updates between two validations, a multiple of `window`
-    options: Mapping[str, Any] = field(default_factory=dict, hash=False)  # what else only this setting has
+    options: Mapping[str, Any] = field(
+        default_factory=dict, hash=False
+    )  # what else only this setting has
 
 
 @dataclass(frozen=True)
@@ -59,9 +65,18 @@ class Trial:
     @property
     def options(self) -> dict[str, Any]:
         """Values that a log must share with this trial to be its log."""
-        sizes = {name: getattr(self.setting, name) for name in ("batch_size", "updates", "window", "validate_every")}
+        sizes = {
+            name: getattr(self.setting, name)
+            for name in ("batch_size", "updates", "window", "validate_every")
+        }
         row = {"row": self.row.name, **self.row.options}
-        return {**row, **sizes, **self.setting.options, "seed": self.seed, "step_size": self.step_size}
+        return {
+            **row,
+            **sizes,
+            **self.setting.options,
+            "seed": self.seed,
+            "step_size": self.step_size,
+        }
 
     def options_of(self, log: Mapping[str, Any]) -> Mapping[str, Any]:
         """Returns these values of a log."""
@@ -79,14 +94,23 @@ def rows_of(package: ModuleType) -> list:
     found = [row for module in modules for row in module.ROWS]
     names = [row.name for row in found]
     if twice := {name for name in names if names.count(name) > 1}:
-        raise UserError(f"more than one row is named {', '.join(sorted(twice))}; give each a name of its own")
+        raise UserError(
+            f"more than one row is named {', '.join(sorted(twice))}; give each a name of its own"
+        )
     return found
 
 
-def grid_trials(rows: Iterable[TrialRow], settings: Iterable[Setting], step_sizes: Sequence[float]) -> list[Trial]:
+def grid_trials(
+    rows: Iterable[TrialRow], settings: Iterable[Setting], step_sizes: Sequence[float]
+) -> list[Trial]:
     """Returns the trials of every row and setting with every learning rate of the grid."""
     rows = list(rows)
-    return [Trial(row, setting, GRID_SEED, each) for setting in settings for each in step_sizes for row in rows]
+    return [
+        Trial(row, setting, GRID_SEED, each)
+        for setting in settings
+        for each in step_sizes
+        for row in rows
+    ]
 
 
 def best_step_sizes(
@@ -97,7 +121,9 @@ def best_step_sizes(
     for trial, log in logs.items():
         if trial.seed == GRID_SEED:
             found.setdefault((trial.row, trial.setting), {})[trial.step_size] = lowest(log, metric)
-    return {key: min(each, key=each.get) for key, each in found.items() if len(each) == len(step_sizes)}
+    return {
+        key: min(each, key=each.get) for key, each in found.items() if len(each) == len(step_sizes)
+    }
 
 
 def lowest(log: Mapping[str, Any], metric: str) -> float:
@@ -110,6 +136,8 @@ def or_infinite(value: float) -> float:
     return math.inf if math.isnan(value) else value
 
 
-def seed_trials(step_sizes: Mapping[tuple[TrialRow, Setting], float], seeds: Sequence[int] = SEEDS) -> list[Trial]:
+def seed_trials(
+    step_sizes: Mapping[tuple[TrialRow, Setting], float], seeds: Sequence[int] = SEEDS
+) -> list[Trial]:
     """Returns the reported trials, ordered by seed."""
     return [Trial(*key, seed, step_size) for seed in seeds for key, step_size in step_sizes.items()]

@@ -1,1 +1,4 @@
-"""Translates many text shards with an export, as an Apache Beam pipeline. Needs an environment of its own."""
+"""Translates many text shards with an export, as an Apache Beam pipeline.
+
+Needs an environment of its own.
+"""

@@ -1,4 +1,7 @@
-"""Runs `python -m nmt.bulk`. For an error that the user can fix, prints one message and exits with status 2."""
+"""Runs `python -m nmt.bulk`.
+
+For an error that the user can fix, prints one message and exits with status 2.
+"""
 
 import argparse
 import functools
@@ -29,7 +32,9 @@ shards and pieces.
 def main() -> None:
     arguments, words = parse(sys.argv[1:])
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # of the workers too
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that the workers are ended
+    signal.signal(
+        signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM)
+    )  # so that the workers are ended
     try:
         sys.exit(0 if translate(arguments, words) else 2)
     except KeyboardInterrupt:
@@ -54,18 +59,36 @@ def parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
     )
     add = functools.partial(parser.add_argument, required=True)
     add("--export", metavar="DIR", help="folder that `python -m nmt export` wrote (required)")
-    add("--input", metavar="PATTERN", nargs="+", help="text files, or patterns in quotes: 'text/*.en' (required)")
-    add("--output", metavar="DIR", help="folder for the translations, which get the names of their texts (required)")
+    add(
+        "--input",
+        metavar="PATTERN",
+        nargs="+",
+        help="text files, or patterns in quotes: 'text/*.en' (required)",
+    )
+    add(
+        "--output",
+        metavar="DIR",
+        help="folder for the translations, which get the names of their texts (required)",
+    )
     for name, default, most, text in (
         ("piece_lines", 2000, 10**9, "lines that a worker translates, and writes, at a time"),
         ("max_bytes", 4000, 10**9, "longer lines fail"),
-        ("model_timeout", 3600, 10**6, "a job ends if the model takes longer for a piece, or to be loaded"),
+        (
+            "model_timeout",
+            3600,
+            10**6,
+            "a job ends if the model takes longer for a piece, or to be loaded",
+        ),
     ):
         add_number(parser, name, int, positive(default, text, most))
     arguments, rest = parser.parse_known_args(words)
     # A word after an option may be its value; Beam knows.
     after = zip(["", *rest], rest, strict=False)
-    if stray := [word for last, word in after if not word.startswith("-") and (last[:1] != "-" or "=" in last)]:
+    if stray := [
+        word
+        for last, word in after
+        if not word.startswith("-") and (last[:1] != "-" or "=" in last)
+    ]:
         parser.unrecognized(stray)
     return arguments, rest
 
@@ -84,22 +107,38 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
     FileSystems.set_options(options)  # object stores need them for the first access
     if not pipeline.on_this_machine(options):
         logging.getLogger().setLevel(logging.INFO)  # Beam logs where the job can be watched
-    export, output = (storage.plain(storage.absolute(path)) for path in (arguments.export, arguments.output))
-    job = Job(export, output, arguments.piece_lines, arguments.max_bytes, arguments.model_timeout, uuid.uuid4().hex)
+    export, output = (
+        storage.plain(storage.absolute(path)) for path in (arguments.export, arguments.output)
+    )
+    job = Job(
+        export,
+        output,
+        arguments.piece_lines,
+        arguments.max_bytes,
+        arguments.model_timeout,
+        uuid.uuid4().hex,
+    )
     shards = find_shards(arguments.input, output)
     prepare_output(job)
     todo, stale = missing(job, shards)
     if stale:
         named = ", ".join(shard.target for shard in stale[:_NAMED])
-        _say(f"warning: translations of other texts are kept: {len(stale)} ({named}); remove those to be made again")
-    Model(export, arguments.model_timeout, storage.local).close()  # refuse a damaged one before the job starts
+        _say(
+            f"warning: translations of other texts are kept: {len(stale)} ({named}); remove those to be made again"
+        )
+    Model(
+        export, arguments.model_timeout, storage.local
+    ).close()  # refuse a damaged one before the job starts
     start = time.monotonic()
     report = pipeline.run(job, todo, options)
     for shard in shards:
         storage.remove(shard.own("pieces", "/"))
     for path, reason in sorted(report.unreadable.items()):
         _say(f"{path} is damaged and was left out ({reason}); copy it again")
-    print(summary(report, len(shards) - len(todo), time.monotonic() - start, job.own("failed")), flush=True)
+    print(
+        summary(report, len(shards) - len(todo), time.monotonic() - start, job.own("failed")),
+        flush=True,
+    )
     return not report.unreadable
 
 

@@ -33,16 +33,22 @@ def find_shards(patterns: list[str], output: str) -> list[Shard]:
     for pattern in patterns:
         matched = storage.find(pattern)
         if not matched:
-            raise UserError(f"no file matches {pattern}; give text files, and put a pattern in quotes")
+            raise UserError(
+                f"no file matches {pattern}; give text files, and put a pattern in quotes"
+            )
         shards = [Shard(storage.plain(each.path), storage.state(each), output) for each in matched]
         for shard in shards:
             if found.setdefault(shard.name, shard).source != shard.source:
                 both = f"{found[shard.name].source} and {shard.source}"
                 raise UserError(f"{both} have the same name; translate them into different folders")
             if "://" not in shard.source and os.path.isdir(shard.source):
-                raise UserError(f"{shard.source} is a folder; give files, or a pattern in quotes: '{shard.source}/*'")
+                raise UserError(
+                    f"{shard.source} is a folder; give files, or a pattern in quotes: '{shard.source}/*'"
+                )
             if shard.name == FOLDER:
-                raise UserError(f"{shard.source} has the name of a folder that the job makes; rename it")
+                raise UserError(
+                    f"{shard.source} has the name of a folder that the job makes; rename it"
+                )
             if shard.name.endswith(_UNREADABLE):
                 raise UserError(f"{shard.source} cannot be read; give plain text or .gz files")
     for pattern in patterns:
@@ -53,12 +59,15 @@ def find_shards(patterns: list[str], output: str) -> list[Shard]:
 
 def prepare_output(job: Job) -> None:
     """Marks the output folder as one of this export."""
-    wanted, path = {"export": _fingerprint(job.export), "max_bytes": job.max_bytes}, job.own("job.json")
+    wanted = {"export": _fingerprint(job.export), "max_bytes": job.max_bytes}
+    path = job.own("job.json")
     with storage.usable(job.output, "used"):
         storage.write_json(path, job.own(), wanted)
         before = storage.read_json(path)
     if before.get("export") != wanted["export"]:
-        raise UserError(f"{job.output} has translations of another export; give another output folder")
+        raise UserError(
+            f"{job.output} has translations of another export; give another output folder"
+        )
     if before.get("max_bytes") != job.max_bytes:
         made = f"has translations with --max_bytes {before.get('max_bytes')}"
         raise UserError(f"{job.output} {made}; give that, or another output folder")
@@ -66,7 +75,9 @@ def prepare_output(job: Job) -> None:
 
 def missing(job: Job, shards: list[Shard]) -> tuple[list[Shard], list[Shard]]:
     """Returns the shards that have no translation yet, and those whose translation is that of another text."""
-    there, records = ({each.path for each in storage.find(f"{path}/*")} for path in (job.output, job.own("texts")))
+    there, records = (
+        {each.path for each in storage.find(f"{path}/*")} for path in (job.output, job.own("texts"))
+    )
     stale = [shard for shard in shards if shard.target in there and shard.record not in records]
     return [shard for shard in shards if shard.target not in there], stale
 
@@ -74,7 +85,9 @@ def missing(job: Job, shards: list[Shard]) -> tuple[list[Shard], list[Shard]]:
 def _fingerprint(export: str) -> str:
     """Returns a digest of an export, without the data of the variables: their index holds a checksum of each."""
     if not storage.exists(f"{export}/saved_model.pb"):
-        raise UserError(f"{export} has no saved_model.pb; give a folder that `python -m nmt export` wrote")
+        raise UserError(
+            f"{export} has no saved_model.pb; give a folder that `python -m nmt export` wrote"
+        )
     digest = hashlib.sha256()
     for pattern in ("saved_model.pb", "variables/variables.index", "assets/*"):
         for each in storage.find(f"{export}/{pattern}"):

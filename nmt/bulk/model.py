@@ -38,15 +38,20 @@ class ModelError(Exception):
 
 
 class Model:
-    """An export in a process of its own. If a line kills that process, the next call starts another one.
+    """An export in a process of its own. If a line kills that process, the next call starts another
+    one.
 
     Args:
         seconds: Longest time for a call, which loads the export if need be.
         local: Makes a context manager that returns a local folder with the files of `path`.
     """
 
-    def __init__(self, path: str, seconds: float, local: Callable[[str], Any] = contextlib.nullcontext):
-        self._lock = threading.Lock()  # one call at a time, so that it is known which one kills the process
+    def __init__(
+        self, path: str, seconds: float, local: Callable[[str], Any] = contextlib.nullcontext
+    ):
+        self._lock = (
+            threading.Lock()
+        )  # one call at a time, so that it is known which one kills the process
         self._stack = contextlib.ExitStack()
         try:
             self._process = Process(_load, self._stack.enter_context(local(path)), seconds=seconds)
@@ -59,9 +64,8 @@ class Model:
     def __call__(self, lines: Sequence[bytes]) -> list[bytes | Fault]:
         """Returns the translation of each line, or a fault if the model cut it.
 
-        Raises:
-            ModelError: The model fails; if there is only one line, twice: something else may be the reason.
-            TimeoutError: The model does not answer in time. Its process is killed.
+        Raises: ModelError: The model fails; if there is only one line, twice: something else may be
+            the reason. TimeoutError: The model does not answer in time. Its process is killed.
         """
         for is_last in (len(lines) > 1, True):
             try:
@@ -73,7 +77,9 @@ class Model:
                 ) from None
             except (Killed, ModelError) as error:
                 if is_last:
-                    raise ModelError(f"its process {error}" if isinstance(error, Killed) else str(error)) from None
+                    raise ModelError(
+                        f"its process {error}" if isinstance(error, Killed) else str(error)
+                    ) from None
 
     def close(self) -> None:
         """Ends the process and removes the local copy of the export."""
@@ -83,9 +89,13 @@ class Model:
 def _load(folder: str) -> Translate:
     """Returns the function of a process, which loads the export at its first call."""
     with contextlib.suppress(OSError):  # only Linux has it
-        Path("/proc/self/oom_score_adj").write_text("1000")  # if memory runs out, the worker is not the one to end
+        Path("/proc/self/oom_score_adj").write_text(
+            "1000"
+        )  # if memory runs out, the worker is not the one to end
     worker = multiprocessing.parent_process()
-    threading.Thread(target=lambda: (worker.join(), os._exit(0)), daemon=True).start()  # also in a call
+    threading.Thread(
+        target=lambda: (worker.join(), os._exit(0)), daemon=True
+    ).start()  # also in a call
 
     def translate(lines: Sequence[bytes]) -> list[bytes | Fault]:
         try:
@@ -102,17 +112,24 @@ def _loaded(folder: str) -> tuple[Any, Any]:
     import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
 
     for gpu in tf.config.list_physical_devices("GPU"):
-        tf.config.experimental.set_memory_growth(gpu, enable=True)  # several processes load the export
+        tf.config.experimental.set_memory_growth(
+            gpu, enable=True
+        )  # several processes load the export
     return tf, tf.saved_model.load(folder)
 
 
 def _translated(tf: Any, export: Any, lines: Sequence[bytes]) -> list[bytes | Fault]:
-    found, no = export.signatures["serving_default"](sources=tf.constant(lines, tf.string)), np.zeros(len(lines), bool)
+    found = export.signatures["serving_default"](sources=tf.constant(lines, tf.string))
+    no = np.zeros(len(lines), bool)
     texts = found["translations"].numpy().tolist()
-    source_cut, cut = (found[name].numpy() if name in found else no for name in ("source_cut", "translation_cut"))
+    source_cut, cut = (
+        found[name].numpy() if name in found else no for name in ("source_cut", "translation_cut")
+    )
     if len(texts) != len(lines):
         raise ValueError(f"the model returns {len(texts)} translations of {len(lines)} lines")
-    results = [Fault(_CUT, text) if is_cut else text for text, is_cut in zip(texts, cut, strict=True)]
+    results = [
+        Fault(_CUT, text) if is_cut else text for text, is_cut in zip(texts, cut, strict=True)
+    ]
     for i in np.flatnonzero(source_cut):  # the model has read only the beginning
         if len(lines[i]) > 1:
             halves = halve(lines[i])
@@ -137,9 +154,9 @@ def translate_lines(model: Translate, lines: Sequence[bytes | Fault]) -> list[by
 
     If the model fails, the lines are split in halves until each line that it fails on is alone.
 
-    Raises:
-        ModelError: The model fails on an empty line too, so the fault is not in the lines.
-        TimeoutError: The model does not answer in time. No line is blamed: a slow machine may be the reason.
+    Raises: ModelError: The model fails on an empty line too, so the fault is not in the lines.
+        TimeoutError: The model does not answer in time. No line is blamed: a slow machine may be
+        the reason.
     """
     found = iter(_isolate(model, [line for line in lines if isinstance(line, bytes)]))
     return [line if isinstance(line, Fault) else next(found) for line in lines]

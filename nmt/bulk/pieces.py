@@ -40,8 +40,8 @@ class Shard:
     def own(self, folder: str, ending: str = "") -> str:
         """Returns a path in a folder of the job.
 
-        `texts` has a record of the text, `failed` the lines that have no translation, or none that is whole, and
-        `pieces` a folder of translated pieces and of files that are being written.
+        `texts` has a record of the text, `failed` the lines that have no translation, or none that
+        is whole, and `pieces` a folder of translated pieces and of files that are being written.
         """
         return f"{self.output}/{FOLDER}/{folder}/{self.name}{ending}"
 
@@ -73,8 +73,12 @@ class Report:
     shards: int = 0  # shards that were written
     lines: int = 0  # lines of these shards
     failed: int = 0  # lines that have no translation, or none that is whole
-    translated: int = 0  # lines that this job translated; the others failed or are from an earlier run
-    unreadable: dict[str, str] = field(default_factory=dict)  # shards that are missing in the output -> the reason
+    translated: int = (
+        0  # lines that this job translated; the others failed or are from an earlier run
+    )
+    unreadable: dict[str, str] = field(
+        default_factory=dict
+    )  # shards that are missing in the output -> the reason
 
 
 def add(reports: Iterable[Report]) -> Report:
@@ -87,12 +91,16 @@ def add(reports: Iterable[Report]) -> Report:
 
 
 def split(file: BinaryIO, lines: int) -> Iterator[tuple[int, int, int]]:
-    """Yields the bytes and lines before each piece of a text, and its number of lines: `lines`, or the rest."""
+    """Yields the bytes and lines before each piece of a text, and its number of lines:
+
+    `lines`, or the rest.
+    """
     offset = first = 0
     found = _lines(file, _BLOCK)
     while sizes := [length for _, length in islice(found, lines)]:
         yield offset, first, len(sizes)
-        offset, first = offset + sum(sizes), first + len(sizes)
+        offset = offset + sum(sizes)
+        first = first + len(sizes)
 
 
 def read_lines(file: BinaryIO, offset: int, lines: int, max_bytes: int) -> list[bytes | Fault]:
@@ -105,7 +113,8 @@ def read_lines(file: BinaryIO, offset: int, lines: int, max_bytes: int) -> list[
 def _lines(file: BinaryIO, most: int) -> Iterator[tuple[bytes, int]]:
     """Yields the start of each line, at most `most` bytes, and the length of all of it, which may not fit in memory."""
     while start := file.readline(most):
-        part, length = start, len(start)
+        part = start
+        length = len(start)
         while part and not part.endswith(b"\n"):
             part = file.readline(_BLOCK)
             length += len(part)
@@ -131,20 +140,29 @@ def write_piece(file: BinaryIO, results: Sequence[bytes | Fault], run: str) -> N
 
 
 def read_piece(file: BinaryIO, piece: Piece, run: str) -> tuple[Report, list[dict[str, Any]]]:
-    """Returns the report of a piece for a run, and the lines that failed. The file is then at the first translation."""
+    """Returns the report of a piece for a run, and the lines that failed.
+
+    The file is then at the first translation.
+    """
     work = json.loads(file.readline())
     failed = [
-        {"shard": piece.shard.source, "line": piece.first + 1 + i, "reason": reason} for i, reason in work["failed"]
+        {"shard": piece.shard.source, "line": piece.first + 1 + i, "reason": reason}
+        for i, reason in work["failed"]
     ]
     translated = piece.lines - len(failed) if work.get("run") == run else 0
     return Report(lines=piece.lines, failed=len(failed), translated=translated), failed
 
 
 def summary(report: Report, already: int, seconds: float, failed: str) -> str:
-    """Returns a sentence for the user. `already` shards were there before; `failed` is the path of the failed lines."""
+    """Returns a sentence for the user.
+
+    `already` shards were there before; `failed` is the path of the failed lines.
+    """
     rate = report.translated / seconds if seconds else 0.0
     said = f"{_count(report.shards, 'shard')} written with {_count(report.lines, 'line')}; "
-    said += f"{_count(report.translated, 'line')} translated in {seconds:,.1f} s ({rate:,.1f} lines/s)"
+    said += (
+        f"{_count(report.translated, 'line')} translated in {seconds:,.1f} s ({rate:,.1f} lines/s)"
+    )
     if report.failed:
         said += f"; {_count(report.failed, 'line')} failed, see {failed}"
     if already:

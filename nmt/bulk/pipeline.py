@@ -1,7 +1,8 @@
-"""The pipeline: shards into pieces, pieces through the model, translated pieces into shards, shards into a report.
+"""The pipeline: shards into pieces, pieces through the model, translated pieces into shards, shards
+into a report.
 
-Each step may run twice for the same element, as runners repeat what failed. A step writes whole files under names that
-stand for their content, so it finds what an earlier attempt has written.
+Each step may run twice for the same element, as runners repeat what failed. A step writes whole
+files under names that stand for their content, so it finds what an earlier attempt has written.
 """
 
 import json
@@ -11,7 +12,12 @@ from contextlib import suppress
 from dataclasses import asdict
 
 import apache_beam as beam
-from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions, TypeOptions, WorkerOptions
+from apache_beam.options.pipeline_options import (
+    PipelineOptions,
+    StandardOptions,
+    TypeOptions,
+    WorkerOptions,
+)
 from apache_beam.utils.shared import Shared
 
 from ..errors import UserError
@@ -22,9 +28,11 @@ from .pieces import Piece, Report, Shard, add, read_lines, read_piece, split, wr
 
 
 def run(job: Job, shards: list[Shard], options: PipelineOptions) -> Report:
-    # Without it, the DirectRunner looks for Prism, another program, and downloads it. The pipeline has no triggers.
+    # Without it, the DirectRunner looks for Prism, another program, and downloads it. The pipeline
+    # has no triggers.
     options.view_as(TypeOptions).allow_unsafe_triggers = True
-    report, whole_error = job.own("report.json"), job.own("error.txt")  # not every runner returns values
+    report = job.own("report.json")  # not every runner returns values
+    whole_error = job.own("error.txt")
     for path in (report, whole_error):
         storage.clear(path)
     try:
@@ -35,7 +43,9 @@ def run(job: Job, shards: list[Shard], options: PipelineOptions) -> Report:
         with suppress(Exception), storage.write_whole(whole_error, job.own()) as file:
             file.write(f"{error}\n".encode())
         last = (str(error).strip().splitlines() or [""])[-1]
-        raise UserError(f"the job failed: {last}; see {whole_error}. The same command goes on with the rest") from None
+        raise UserError(
+            f"the job failed: {last}; see {whole_error}. The same command goes on with the rest"
+        ) from None
     if not storage.exists(report):
         raise UserError(f"the job ended as {state} without a report; run the same command again")
     with storage.usable(report):
@@ -46,7 +56,10 @@ def build(pipeline: beam.Pipeline, job: Job, shards: list[Shard]) -> None:
     pieces, damaged = (
         pipeline
         | "Shards" >> beam.Create(shards, reshuffle=True)
-        | "Find pieces" >> beam.FlatMap(find_pieces, job.piece_lines).with_exception_handling(exc_class=storage.DAMAGED)
+        | "Find pieces"
+        >> beam.FlatMap(find_pieces, job.piece_lines).with_exception_handling(
+            exc_class=storage.DAMAGED
+        )
     )
     written = (
         pieces
@@ -55,28 +68,38 @@ def build(pipeline: beam.Pipeline, job: Job, shards: list[Shard]) -> None:
         | "By shard" >> beam.GroupBy(lambda piece: piece.shard)
         | "Put together" >> beam.Map(write_shard, job.run)
     )
-    left_out = damaged | beam.MapTuple(lambda shard, error: Report(unreadable={shard.source: error[2][-1].strip()}))
+    left_out = damaged | beam.MapTuple(
+        lambda shard, error: Report(unreadable={shard.source: error[2][-1].strip()})
+    )
     _ = (
         (written, left_out)
         | "All reports" >> beam.Flatten()
         | "Add up" >> beam.CombineGlobally(add)
-        | "Report" >> beam.Map(lambda report: storage.write_json(job.own("report.json"), job.own(), asdict(report)))
+        | "Report"
+        >> beam.Map(
+            lambda report: storage.write_json(job.own("report.json"), job.own(), asdict(report))
+        )
     )
 
 
 def find_pieces(shard: Shard, lines: int) -> Iterator[Piece]:
     with storage.open_text(shard.source) as file:
-        yield from (Piece(shard, *each) for each in list(split(file, lines)) or [(0, 0, 0)])  # an empty text has one
+        yield from (
+            Piece(shard, *each) for each in list(split(file, lines)) or [(0, 0, 0)]
+        )  # an empty text has one
 
 
 class Translate(beam.DoFn):
     """Translates pieces with an export and writes them. The threads of a worker share a model."""
 
     def __init__(self, job: Job):
-        self._job, self._shared = job, Shared()
+        self._job = job
+        self._shared = Shared()
 
     def setup(self) -> None:
-        self._model = self._shared.acquire(lambda: Model(self._job.export, self._job.model_timeout, storage.local))
+        self._model = self._shared.acquire(
+            lambda: Model(self._job.export, self._job.model_timeout, storage.local)
+        )
 
     def process(self, piece: Piece) -> Iterator[Piece]:
         if not storage.exists(piece.path):
@@ -92,7 +115,10 @@ class Translate(beam.DoFn):
 def write_shard(found: tuple[Shard, Iterable[Piece]], run: str) -> Report:
     """Puts the pieces of a shard together; returns its report for a run of the job."""
     shard, pieces = found
-    reports, failed, aside, failed_lines = [Report(shards=1)], [], shard.own("pieces"), shard.own("failed", ".jsonl")
+    reports = [Report(shards=1)]
+    failed = []
+    aside = shard.own("pieces")
+    failed_lines = shard.own("failed", ".jsonl")
     with storage.write_whole(shard.target, aside) as file:
         for piece in sorted(pieces, key=lambda piece: piece.first):
             with storage.open_text(piece.path) as translated:
@@ -121,9 +147,12 @@ def pipeline_options(words: list[str]) -> PipelineOptions:
     """Returns the options of Beam. Only a runner on this machine can tell which are unknown."""
     options = PipelineOptions(words)
     if on_this_machine(options):
-        known, given = options.get_all_options(), options.get_all_options(retain_unknown_options=True)
+        known = options.get_all_options()
+        given = options.get_all_options(retain_unknown_options=True)
         if unknown := sorted(given.keys() - known.keys()):
-            raise UserError(f"--{unknown[0]} is neither an option of this program nor of Beam; see --help")
+            raise UserError(
+                f"--{unknown[0]} is neither an option of this program nor of Beam; see --help"
+            )
         if options.view_as(WorkerOptions).default_sdk_harness_log_level is None:
             options.view_as(WorkerOptions).default_sdk_harness_log_level = "ERROR"
     return options

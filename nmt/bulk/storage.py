@@ -39,7 +39,9 @@ def exists(path: str) -> bool:
 def find(pattern: str) -> list[FileMetadata]:
     """Returns the files that a pattern names, in the order of their names."""
     with usable(pattern):
-        return sorted(FileSystems.match([_from_root(pattern)])[0].metadata_list, key=lambda each: each.path)
+        return sorted(
+            FileSystems.match([_from_root(pattern)])[0].metadata_list, key=lambda each: each.path
+        )
 
 
 def state(file: FileMetadata) -> str:
@@ -50,7 +52,10 @@ def state(file: FileMetadata) -> str:
 def matching(pattern: str, paths: list[str]) -> list[str]:
     """Returns the paths of files that a pattern would name if they were there."""
     files = [FileMetadata(path, 0) for path in paths]
-    return [each.path for each in FileSystems.get_filesystem(pattern).match_files(files, _from_root(pattern))]
+    return [
+        each.path
+        for each in FileSystems.get_filesystem(pattern).match_files(files, _from_root(pattern))
+    ]
 
 
 def absolute(path: str) -> str:
@@ -59,7 +64,10 @@ def absolute(path: str) -> str:
 
 
 def _from_root(pattern: str) -> str:
-    """Returns the absolute path of a pattern. The file itself may be a link, which gives the translation its name."""
+    """Returns the absolute path of a pattern.
+
+    The file itself may be a link, which gives the translation its name.
+    """
     if "://" in pattern:
         return absolute(pattern)
     folder, name = os.path.split(pattern.rstrip("/") or pattern)
@@ -69,7 +77,9 @@ def _from_root(pattern: str) -> str:
 def plain(path: str) -> str:
     """Returns a path, unless Beam would read it as a pattern, also where it removes a file."""
     if set(path) & set("*?["):
-        raise UserError(f"{path} has one of *?[ in its name, which Beam reads as a pattern; rename it")
+        raise UserError(
+            f"{path} has one of *?[ in its name, which Beam reads as a pattern; rename it"
+        )
     return path
 
 
@@ -91,13 +101,17 @@ def local(folder: str) -> Iterator[str]:
 @contextmanager
 def open_text(path: str) -> Iterator[BinaryIO]:
     """Opens a file, decompressed if its name ends in `.gz`."""
-    with FileSystems.open(path, **_RAW) as raw, gzip.open(raw) if path.endswith(".gz") else nullcontext(raw) as file:
+    with (
+        FileSystems.open(path, **_RAW) as raw,
+        gzip.open(raw) if path.endswith(".gz") else nullcontext(raw) as file,
+    ):
         yield file
 
 
 @contextmanager
 def write_whole(path: str, aside: str) -> Iterator[BinaryIO]:
-    """Opens a temporary file in `aside`, which is renamed to `path` when complete, compressed if that ends in `.gz`.
+    """Opens a temporary file in `aside`, which is renamed to `path` when complete, compressed if
+    that ends in `.gz`.
 
     If `path` is there by then, it stays: another attempt of the same step has written it.
     """
@@ -105,9 +119,15 @@ def write_whole(path: str, aside: str) -> Iterator[BinaryIO]:
     try:
         with FileSystems.create(temporary, **_RAW) as raw:
             # Without a time, each attempt writes the same bytes.
-            with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if path.endswith(".gz") else nullcontext(raw) as file:
+            with (
+                gzip.GzipFile("", "wb", fileobj=raw, mtime=0)
+                if path.endswith(".gz")
+                else nullcontext(raw) as file
+            ):
                 yield file
-            with suppress(AttributeError, io.UnsupportedOperation):  # object stores have nothing to sync
+            with suppress(
+                AttributeError, io.UnsupportedOperation
+            ):  # object stores have nothing to sync
                 raw.flush()
                 os.fsync(raw.fileno())
         with suppress(OSError):  # the folder exists, or renaming raises the error
@@ -123,7 +143,10 @@ def write_whole(path: str, aside: str) -> Iterator[BinaryIO]:
 
 
 def remove(path: str) -> None:
-    """Removes a file or, with a slash at the end, a folder with all that is in it. Does nothing if there is none."""
+    """Removes a file or, with a slash at the end, a folder with all that is in it.
+
+    Does nothing if there is none.
+    """
     with suppress(Exception):  # each store raises its own types
         FileSystems.delete([path if "://" in path else path.rstrip("/")])
 

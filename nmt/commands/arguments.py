@@ -24,12 +24,14 @@ class Parser(argparse.ArgumentParser):
 
     def unrecognized(self, words: list[str]) -> NoReturn:
         """Refuses words that are no arguments, and names the option that each may stand for."""
-        said, hints = f"unrecognized arguments: {' '.join(words)}", list(self._meant(words).values())
+        said = f"unrecognized arguments: {' '.join(words)}"
+        hints = list(self._meant(words).values())
         self.error(f"{said}; did you mean {' '.join(hints)}?" if hints else said)
 
     def _meant(self, words: list[str]) -> dict[str, str]:
         """Returns the option that each mistyped one stands for."""
-        known, options = re.findall(r"--\w+", self.format_help()), [word.partition("=")[0] for word in words]
+        known = re.findall(r"--\w+", self.format_help())
+        options = [word.partition("=")[0] for word in words]
         mistyped = [each for each in options if each.startswith("--") and each not in known]
         close = {each: difflib.get_close_matches(each, known, 1, _ALIKE) for each in mistyped}
         return {each: found[0] for each, found in close.items() if found}
@@ -42,18 +44,27 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_path(
-    parser: Arguments, *names: str, help: str, required: bool = False, metavar: Any = "FILE", **given: Any
+    parser: Arguments,
+    *names: str,
+    help: str,
+    required: bool = False,
+    metavar: Any = "FILE",
+    **given: Any,
 ) -> None:
     """Adds an option for a path. The help says if it is required."""
     remark = " (required)" if required else ""
-    parser.add_argument(*names, type=Path, required=required, metavar=metavar, help=f"{help}{remark}", **given)
+    parser.add_argument(
+        *names, type=Path, required=required, metavar=metavar, help=f"{help}{remark}", **given
+    )
 
 
 def add_model(parser: argparse.ArgumentParser, several: bool = False) -> None:
     """Adds the option that names a model or, for an ensemble, several."""
     about = f"directory of a trained model{', or several for an ensemble' if several else ''}"
     nargs = {"nargs": "+"} if several else {}
-    add_path(parser, "-m", "--model", metavar="DIR", required=True, action=_Once, help=about, **nargs)
+    add_path(
+        parser, "-m", "--model", metavar="DIR", required=True, action=_Once, help=about, **nargs
+    )
 
 
 class _Once(argparse.Action):
@@ -64,7 +75,10 @@ class _Once(argparse.Action):
 
 
 def add_number(parser: Arguments, name: str, kind: type, field: Any) -> None:
-    """Adds an option for a number, declared as in `config_fields`. The help says what is allowed, and the default."""
+    """Adds an option for a number, declared as in `config_fields`.
+
+    The help says what is allowed, and the default.
+    """
 
     def parse(text: str) -> Any:
         with contextlib.suppress(ValueError):
@@ -72,7 +86,9 @@ def add_number(parser: Arguments, name: str, kind: type, field: Any) -> None:
             if field.metadata["ok"](value) and not is_absurd(value):
                 return value
         called = "a whole number" if kind is int else "a number"
-        raise argparse.ArgumentTypeError(f"{short(text)} is not {called} {field.metadata['allowed']}")
+        raise argparse.ArgumentTypeError(
+            f"{short(text)} is not {called} {field.metadata['allowed']}"
+        )
 
     otherwise = "optional" if field.default is None else f"default: {field.default}"
     parser.add_argument(

@@ -12,7 +12,14 @@ from ..storage.files import ORIGIN, atomic_directory, read_inside, read_json
 from ..system import load_system
 from ..training.progress import Progress
 
-_FILES = ("config.json", "versions.json", "files.json", ORIGIN, "source.*", "target.*")  # of a model directory
+_FILES = (
+    "config.json",
+    "versions.json",
+    "files.json",
+    ORIGIN,
+    "source.*",
+    "target.*",
+)  # of a model directory
 _LARGEST = 1 << 26  # bytes of one of them
 
 
@@ -21,7 +28,8 @@ def run(arguments: argparse.Namespace) -> None:
         raise UserError("--last and --best choose different models; give one of them")
     first, *others = arguments.model
     system = load_system(first)
-    count, checkpoints = arguments.last or arguments.best, []
+    count = arguments.last or arguments.best
+    checkpoints = []
     for directory in arguments.model:
         checkpoints += _chosen(directory, arguments) if count or not others else [directory / BEST]
     variables = system.model.variables
@@ -33,7 +41,9 @@ def run(arguments: argparse.Namespace) -> None:
         variable.assign(total / len(checkpoints))
     with atomic_directory(arguments.to) as directory:
         for pattern in _FILES:
-            found = (list(each.glob(pattern)) for each in arguments.model)  # only some may have an origin
+            found = (
+                list(each.glob(pattern)) for each in arguments.model
+            )  # only some may have an origin
             for path in next(filter(None, found), []):
                 (directory / path.name).write_bytes(read_inside(path, path.parent, _LARGEST))
         save_checkpoint(directory / BEST, variables, {}, system.made_with)
@@ -43,13 +53,17 @@ def run(arguments: argparse.Namespace) -> None:
 def _chosen(directory: Path, arguments: argparse.Namespace) -> list[Path]:
     """Returns the kept models of a training, or those of the latest or best validations, in the order of updates."""
     kept = {int(path.stem): path for path in kept_checkpoints(directory)}
-    count, updates = arguments.last or arguments.best, list(kept)
+    count = arguments.last or arguments.best
+    updates = list(kept)
     if count:
         progress = Progress.from_json(read_json(directory / "progress.json", directory))
-        best, last = progress.ranking[: arguments.best], progress.validations[-count:]
+        best = progress.ranking[: arguments.best]
+        last = progress.validations[-count:]
         updates = sorted(each.update for each in (best if arguments.best else last))
     if not updates or len(updates) < (count or 0) or not kept.keys() >= set(updates):
         option, which = ("--keep_best", "best") if arguments.best else ("--keep", "latest")
         wanted = f", but not those of the {count} {which} validations" if count else ""
-        raise UserError(f"{directory} holds {len(kept)} kept models{wanted}; train with {option} {count or 5}")
+        raise UserError(
+            f"{directory} holds {len(kept)} kept models{wanted}; train with {option} {count or 5}"
+        )
     return [kept[update] for update in updates]

@@ -34,13 +34,19 @@ def run(arguments: argparse.Namespace) -> None:
         signatures = Signatures(system.vocabularies, system.model, translator)
     card = _describe(system, arguments, options) | {"limits": signatures.limits}
     if not save_signatures(signatures, arguments.to, card, signatures.sentences(_WARMUP)):
-        log.info("note: the export has no warm-up requests; run `pip install -e '.[serving]'` and export again")
+        log.info(
+            "note: the export has no warm-up requests; run `pip install -e '.[serving]'` and export again"
+        )
     log.info(f"{arguments.to} holds the SavedModel")
 
 
 def _export_ctranslate2(arguments: argparse.Namespace) -> None:
-    if given := [f"--{name}" for name in (*SEARCH, "languages") if vars(arguments).get(name) is not None]:
-        raise UserError(f"--format ctranslate2 takes no {', '.join(given)}; CTranslate2 gets its options at each call")
+    if given := [
+        f"--{name}" for name in (*SEARCH, "languages") if vars(arguments).get(name) is not None
+    ]:
+        raise UserError(
+            f"--format ctranslate2 takes no {', '.join(given)}; CTranslate2 gets its options at each call"
+        )
     if importlib.util.find_spec("ctranslate2") is None:
         raise UserError("--format ctranslate2 needs `pip install -e '.[ctranslate2]'`")
     system = load_ensemble(arguments.model)
@@ -48,7 +54,9 @@ def _export_ctranslate2(arguments: argparse.Namespace) -> None:
     log.info(f"{arguments.to} holds the model for CTranslate2")
 
 
-def _describe(system: System, arguments: argparse.Namespace, options: DecodingOptions) -> dict[str, Any]:
+def _describe(
+    system: System, arguments: argparse.Namespace, options: DecodingOptions
+) -> dict[str, Any]:
     """Returns the model card of a system, exported with these arguments; an unknown value is `None`."""
     config = system.config
     configs = [read_config(directory) for directory in arguments.model]
@@ -80,7 +88,9 @@ def _describe(system: System, arguments: argparse.Namespace, options: DecodingOp
             }
             for directory in arguments.model
         ],
-        "exported_with": {name: importlib.metadata.version(name) for name in ("tensorflow", "tensorflow-text")},
+        "exported_with": {
+            name: importlib.metadata.version(name) for name in ("tensorflow", "tensorflow-text")
+        },
     }
 
 
@@ -98,7 +108,11 @@ def _language(files: str | tuple[str, ...]) -> str | None:
 
 def _best_validation(directory: Path) -> dict[str, Any] | None:
     best = Progress.from_json(_read(directory, "progress.json") or {}).best
-    return best and {"update": best.update, "bleu": round(best.bleu, 2), "loss": round(best.valid_loss, 4)}
+    return best and {
+        "update": best.update,
+        "bleu": round(best.bleu, 2),
+        "loss": round(best.valid_loss, 4),
+    }
 
 
 def _read(directory: Path, name: str) -> dict[str, Any] | None:

@@ -1,7 +1,8 @@
 """The command line of `python -m nmt`: its commands and their options.
 
-Each function here adds the options of a command to a parser, and its docstring is the help. The module of the same name
-runs it; it is imported after the command line has been read, because TensorFlow takes seconds to load.
+Each function here adds the options of a command to a parser, and its docstring is the help. The
+module of the same name runs it; it is imported after the command line has been read, because
+TensorFlow takes seconds to load.
 """
 
 import argparse
@@ -24,8 +25,18 @@ _GROUPS = {
     "learning_schedule": "learning rate",
     "finish_after": "stopping and validation",
 }
-_RULES = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")  # of Unicode normalization in SentencePiece
-_SHORT = {"batch_size": "-b", "beam_size": "-k", "normalization_alpha": "-n"}  # of `DecodingOptions`
+_RULES = (
+    "nmt_nfkc",
+    "nfkc",
+    "nmt_nfkc_cf",
+    "nfkc_cf",
+    "identity",
+)  # of Unicode normalization in SentencePiece
+_SHORT = {
+    "batch_size": "-b",
+    "beam_size": "-k",
+    "normalization_alpha": "-n",
+}  # of `DecodingOptions`
 
 
 def corpus(parser: argparse.ArgumentParser) -> None:
@@ -36,35 +47,54 @@ def corpus(parser: argparse.ArgumentParser) -> None:
 
 def vocab(parser: argparse.ArgumentParser) -> None:
     """Trains a SentencePiece vocabulary for each side, or one for both."""
-    add_path(parser, "--to", metavar="DIR", required=True, help="where source.model and target.model go")
+    add_path(
+        parser, "--to", metavar="DIR", required=True, help="where source.model and target.model go"
+    )
     for side in ("source", "target"):
         text = f"training text, {side} side: files or patterns, also .gz, .zst (required)"
-        parser.add_argument(f"--{side}_dataset", nargs="+", metavar="FILE", required=True, help=text)
+        parser.add_argument(
+            f"--{side}_dataset", nargs="+", metavar="FILE", required=True, help=text
+        )
     add_number(parser, "size", int, positive(8000, "subword units on each side", 10_000_000))
     parser.add_argument(
-        "--kind", choices=("bpe", "unigram"), default="bpe", help="byte-pair encoding or unigram model (default: bpe)"
+        "--kind",
+        choices=("bpe", "unigram"),
+        default="bpe",
+        help="byte-pair encoding or unigram model (default: bpe)",
     )
     lines = positive(None, "train on N lines of each side, evenly spread; by default, on all", MOST)
     add_number(parser, "sample_lines", int, lines)
     coverage = "share of the characters of the text that get a unit; 0.9995 suits Chinese"
     add_number(parser, "character_coverage", float, between(1.0, coverage, 0.98, 1))
-    parser.add_argument("--byte_fallback", action="store_true", help="add 256 units for bytes: no character is unknown")
     parser.add_argument(
-        "--user_symbols", nargs="+", default=(), metavar="SYMBOL", help="units that are never split, such as <2de>"
+        "--byte_fallback",
+        action="store_true",
+        help="add 256 units for bytes: no character is unknown",
+    )
+    parser.add_argument(
+        "--user_symbols",
+        nargs="+",
+        default=(),
+        metavar="SYMBOL",
+        help="units that are never split, such as <2de>",
     )
     rule = "Unicode normalization of the text; _cf folds case (default: nmt_nfkc)"
     parser.add_argument("--normalization_rule", choices=_RULES, default="nmt_nfkc", help=rule)
     begin = "give the beginning of a sentence an id of its own; else a Transformer begins with the unknown word"
     parser.add_argument("--begin_symbol", action="store_true", help=begin)
     parser.add_argument("--split_digits", action="store_true", help="make each digit a unit")
-    parser.add_argument("--joint", action="store_true", help="train one vocabulary on both texts, for both sides")
+    parser.add_argument(
+        "--joint", action="store_true", help="train one vocabulary on both texts, for both sides"
+    )
 
 
 def train(parser: argparse.ArgumentParser) -> None:
     """Trains a model, or resumes the training found in its directory."""
     parser.usage = "%(prog)s -m DIR [--config FILE] [options]"
     add_path(parser, "-m", "--model", metavar="DIR", required=True, help="where the model goes")
-    add_path(parser, "--config", help="file of options, JSON or YAML; the command line overrides it")
+    add_path(
+        parser, "--config", help="file of options, JSON or YAML; the command line overrides it"
+    )
     preset = "options that belong together; options that are given too, here or in --config, win"
     names = f"{{{','.join(preset_names())}}}"
     parser.add_argument("--preset", default=argparse.SUPPRESS, metavar=names, help=preset)
@@ -80,8 +110,15 @@ def average(parser: argparse.ArgumentParser) -> None:
     """Averages the weights of models: those that one training kept, or the best of several."""
     about = "directory of a training, whose models `train --keep` and `--keep_best` kept, or several: the best of each"
     add_path(parser, "-m", "--model", nargs="+", metavar="DIR", required=True, help=about)
-    add_number(parser, "last", int, positive(None, "average the latest N of each; by default, all kept", MOST))
-    add_number(parser, "best", int, positive(None, "average the best N of each, by --valid_metric", MOST))
+    add_number(
+        parser,
+        "last",
+        int,
+        positive(None, "average the latest N of each; by default, all kept", MOST),
+    )
+    add_number(
+        parser, "best", int, positive(None, "average the best N of each, by --valid_metric", MOST)
+    )
     add_path(parser, "--to", metavar="DIR", required=True, help="directory of the new model")
 
 
@@ -132,20 +169,33 @@ def export(parser: argparse.ArgumentParser) -> None:
 def serve(parser: argparse.ArgumentParser) -> None:
     """Serves exported models over HTTP, with a page at / and the REST API of TensorFlow Serving."""
     parser.add_argument(
-        "models", type=Path, metavar="MODELS", help="folder of NAME/VERSION folders, each an export (required)"
+        "models",
+        type=Path,
+        metavar="MODELS",
+        help="folder of NAME/VERSION folders, each an export (required)",
     )
     group = parser.add_argument_group("address")
-    group.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
-    add_number(group, "port", int, between(8501, "port to listen on; 0: any free one", 0, 2**16 - 1))
+    group.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)"
+    )
+    add_number(
+        group, "port", int, between(8501, "port to listen on; 0: any free one", 0, 2**16 - 1)
+    )
     group = parser.add_argument_group("who may call")
     names = "names of this service in requests, besides localhost and IP addresses; '*': any (default: none)"
     group.add_argument("--allowed_hosts", nargs="+", default=[], metavar="NAME", help=names)
     group.add_argument(
-        "--any_content_type", action="store_true", help="take POST without Content-Type: application/json too"
+        "--any_content_type",
+        action="store_true",
+        help="take POST without Content-Type: application/json too",
     )
-    add_path(group, "--api_key_file", help="file with a key that requests must bring (default: none)")
+    add_path(
+        group, "--api_key_file", help="file with a key that requests must bring (default: none)"
+    )
     group = parser.add_argument_group("batches and limits")
-    at_once = "batches computed at the same time; by default, as many as there are cores, or 1 with a GPU"
+    at_once = (
+        "batches computed at the same time; by default, as many as there are cores, or 1 with a GPU"
+    )
     add_number(group, "workers", int, positive(None, at_once, 1000))
     add_number(group, "batch", int, positive(64, "sentences joined into a batch", MOST))
     waiting = "sentences waiting or computed; by default, 1024, or 4 batches for each worker if that is more"
@@ -158,7 +208,10 @@ def serve(parser: argparse.ArgumentParser) -> None:
 def import_nematus(parser: argparse.ArgumentParser) -> None:
     """Converts a Nematus checkpoint to a model."""
     parser.add_argument(
-        "checkpoint", type=Path, metavar="CHECKPOINT", help="path without extension, as .../model-20 (required)"
+        "checkpoint",
+        type=Path,
+        metavar="CHECKPOINT",
+        help="path without extension, as .../model-20 (required)",
     )
     add_path(parser, "--to", metavar="DIR", required=True, help="where the model goes")
     about = ".json dictionaries (default: those named in the options of the checkpoint)"
@@ -168,16 +221,29 @@ def import_nematus(parser: argparse.ArgumentParser) -> None:
 def import_marian(parser: argparse.ArgumentParser) -> None:
     """Converts a Marian model, as of OPUS-MT, from Hugging Face's format to a model."""
     parser.add_argument(
-        "folder", type=Path, metavar="FOLDER", help="folder of config.json, weights, vocabularies (required)"
+        "folder",
+        type=Path,
+        metavar="FOLDER",
+        help="folder of config.json, weights, vocabularies (required)",
     )
     add_path(parser, "--to", metavar="DIR", required=True, help="where the model goes")
-    parser.add_argument("--licence", help="licence of the model, if README.md in the folder does not state it")
+    parser.add_argument(
+        "--licence", help="licence of the model, if README.md in the folder does not state it"
+    )
 
 
 def export_nematus(parser: argparse.ArgumentParser) -> None:
     """Converts a model to a Nematus checkpoint."""
-    parser.add_argument("model", type=Path, metavar="DIR", help="directory of a trained model (required)")
-    add_path(parser, "--to", metavar="MODEL", required=True, help="path of the checkpoint without extension")
+    parser.add_argument(
+        "model", type=Path, metavar="DIR", help="directory of a trained model (required)"
+    )
+    add_path(
+        parser,
+        "--to",
+        metavar="MODEL",
+        required=True,
+        help="path of the checkpoint without extension",
+    )
     parser.add_argument(
         "--version",
         choices=("master", "v0.3"),
@@ -231,7 +297,9 @@ def _add(group: Arguments, field: dataclasses.Field, *short: str) -> None:
     """Adds an option of a dataclass. One that is not given is absent from the parsed arguments."""
     group.add_argument(
         *short,
-        *dict.fromkeys([f"--{field.name}", f"--{field.name.replace('normalization', 'normalisation')}"]),
+        *dict.fromkeys(
+            [f"--{field.name}", f"--{field.name.replace('normalization', 'normalisation')}"]
+        ),
         dest=field.name,
         default=argparse.SUPPRESS,
         help=f"{field.metadata['help']} ({_remark(field)})",

@@ -18,7 +18,9 @@ from ..errors import describe_end
 from ..messages import log
 from ..training.replicas import HELD_PORT
 
-_ROOT = Path(__file__).parents[2]  # on PYTHONPATH, so that a child finds the package from any directory
+_ROOT = Path(__file__).parents[
+    2
+]  # on PYTHONPATH, so that a child finds the package from any directory
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _SECONDS = 10  # for the others to end after one of them has failed
 _LAUNCHER = "NMT_LAUNCHER"  # variable of the environment: the process that started this one
@@ -34,12 +36,14 @@ def visible_gpus() -> list[str]:
 
 
 def train_in_processes(options: Sequence[str], count: int) -> None:
-    """Runs `train` in several processes that train one model. Exits with the status of the first one that failed.
+    """Runs `train` in several processes that train one model. Exits with the status of the first
+    one that failed.
 
-    Each process has a GPU of its own, or its share of the cores if there are no GPUs; `count` is at most their number.
-    `options` are the command line of `train`, without the name of the command.
+    Each process has a GPU of its own, or its share of the cores if there are no GPUs; `count` is at
+    most their number. `options` are the command line of `train`, without the name of the command.
     """
-    gpus, received = visible_gpus(), []
+    gpus = visible_gpus()
+    received = []
     command = [sys.executable, "-m", "nmt", "train", *options]
     processes: list[subprocess.Popen] = []
     for number in _FORWARDED:
@@ -53,7 +57,12 @@ def train_in_processes(options: Sequence[str], count: int) -> None:
                 environment = _environment(addresses, rank, gpus, port.fileno())
                 with contextlib.nullcontext() if gpus else _share_of_cores(rank, count):
                     processes.append(
-                        subprocess.Popen(command, env=environment, start_new_session=True, pass_fds=[port.fileno()])
+                        subprocess.Popen(
+                            command,
+                            env=environment,
+                            start_new_session=True,
+                            pass_fds=[port.fileno()],
+                        )
                     )
         failed = _wait(processes, received)
     finally:
@@ -64,7 +73,10 @@ def train_in_processes(options: Sequence[str], count: int) -> None:
 
 
 def end_with_launcher() -> bool:
-    """Returns whether `train_in_processes` started this process. Then it gets SIGTERM when that is killed, on Linux."""
+    """Returns whether `train_in_processes` started this process.
+
+    Then it gets SIGTERM when that is killed, on Linux.
+    """
     launcher = os.environ.pop(_LAUNCHER, "")
     if launcher and _prctl:
         _prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)
@@ -74,7 +86,10 @@ def end_with_launcher() -> bool:
 
 
 def reserved_ports(count: int) -> list[socket.socket]:
-    """Returns sockets that keep their ports. With TF_GRPC_REUSE_PORT=1, TensorFlow can listen there meanwhile."""
+    """Returns sockets that keep their ports.
+
+    With TF_GRPC_REUSE_PORT=1, TensorFlow can listen there meanwhile.
+    """
     sockets = [socket.socket() for _ in range(count)]
     for each in sockets:
         each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -83,23 +98,30 @@ def reserved_ports(count: int) -> list[socket.socket]:
 
 
 def _wait(processes: list[subprocess.Popen], received: list[int]) -> int:
-    """Waits for all processes and returns the status of the one that failed first, or 0. Passes on received signals.
+    """Waits for all processes and returns the status of the one that failed first, or 0. Passes on
+    received signals.
 
-    `_SECONDS` after one has failed, the others are killed: they may wait for it. After a signal, that waits for the
-    end of the first one, which saves.
+    `_SECONDS` after one has failed, the others are killed: they may wait for it. After a signal,
+    that waits for the end of the first one, which saves.
     """
-    end, failed, asked = float("inf"), None, False
+    end = float("inf")
+    failed = None
+    asked = False
     while None in [process.poll() for process in processes]:
         while received:
-            asked, number = True, received.pop(0)
+            asked = True
+            number = received.pop(0)
             for process in processes:
                 process.send_signal(signal.SIGTERM if number == signal.SIGHUP else number)
         failed = failed or next((p for p in processes if p.returncode), None)
         if failed and end == float("inf") and (not asked or processes[0].returncode is not None):
             end = time.monotonic() + _SECONDS
         if time.monotonic() > end:
-            number, how = processes.index(failed) + 1, describe_end(failed.returncode)
-            log.info(f"process {number} {how}, so the others are ended; the same command resumes the training")
+            number = processes.index(failed) + 1
+            how = describe_end(failed.returncode)
+            log.info(
+                f"process {number} {how}, so the others are ended; the same command resumes the training"
+            )
             end = time.monotonic() + _SECONDS
             for process in processes:
                 process.kill()
@@ -112,9 +134,12 @@ def _wait(processes: list[subprocess.Popen], received: list[int]) -> int:
 def _share_of_cores(rank: int, count: int) -> Iterator[None]:
     """Restricts this thread, and so each process that it starts, to a share of the cores.
 
-    A process that is restricted after its start may count all cores first, and threads of several wait for each other.
+    A process that is restricted after its start may count all cores first, and threads of several
+    wait for each other.
     """
-    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []  # not on macOS and Windows
+    cores = (
+        sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    )  # not on macOS and Windows
     if count > len(cores):
         yield
         return

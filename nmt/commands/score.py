@@ -21,20 +21,27 @@ def run(arguments: argparse.Namespace) -> None:
     options = DecodingOptions.among(vars(arguments))
     use_cores_for_batches()
     system = load_ensemble(arguments.model)
-    source, target = _one_file(arguments.source), _one_file(arguments.target)
+    source = _one_file(arguments.source)
+    target = _one_file(arguments.target)
     count, others = (sum(1 for _ in read_lines(path, errors="keep")) for path in (source, target))
     if count != others:
         raise other_lines(source, target, count, others)
     scorer = Scorer(system.vocabularies, system.model, options)
     sides = (read_chunks(path, chunk_size(options)) for path in (source, target))
-    chunks = warn_of_invalid_utf8((list(zip(*each, strict=True)) for each in zip(*sides, strict=True)), b"\n".join)
+    chunks = warn_of_invalid_utf8(
+        (list(zip(*each, strict=True)) for each in zip(*sides, strict=True)), b"\n".join
+    )
     numbers = collections.defaultdict(list)  # of the lines with a note, from 1
     with open_output(arguments.output, [source, target]) as output:
         costs = (cost for chunk in chunks for cost in scorer.costs(chunk))
         for number, cost in enumerate(with_bar(costs, output, total=count, unit=" pairs"), 1):
             output.write(f"{cost:.6f}\n")
             if not math.isfinite(cost):
-                why = "the weights overflow" if math.isnan(cost) else f"more than {LONGEST} tokens on a side"
+                why = (
+                    "the weights overflow"
+                    if math.isnan(cost)
+                    else f"more than {LONGEST} tokens on a side"
+                )
                 numbers[f"{why}; {cost} is written in place of a cost"].append(number)
     warn_of_lines(numbers)
 
@@ -42,5 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _one_file(pattern: Path) -> Path:
     path, *others = all_shards(pattern)
     if others:
-        raise UserError(f"{pattern} matches {len(others) + 1} files, and `score` takes one on each side; give one file")
+        raise UserError(
+            f"{pattern} matches {len(others) + 1} files, and `score` takes one on each side; give one file"
+        )
     return path

@@ -15,17 +15,27 @@ def run(arguments: argparse.Namespace) -> None:
         from ..serving.service.limits import Limits
         from ..serving.service.server import serve
     except ModuleNotFoundError as error:
-        raise UserError(f"{error.name} is missing; `pip install -e '.[serving]'` brings it") from None
+        raise UserError(
+            f"{error.name} is missing; `pip install -e '.[serving]'` brings it"
+        ) from None
     use_cores_for_batches(arguments.workers)
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
     logging.getLogger("serve").setLevel(logging.INFO)
-    at_once, batch = arguments.workers or workers(), arguments.batch
+    at_once = arguments.workers or workers()
+    batch = arguments.batch
     queue = arguments.queue or max(1024, 4 * at_once * batch)
-    limits = Limits(workers=at_once, batch=batch, queue=queue, tokens=arguments.tokens, deadline=arguments.timeout)
+    limits = Limits(
+        workers=at_once,
+        batch=batch,
+        queue=queue,
+        tokens=arguments.tokens,
+        deadline=arguments.timeout,
+    )
     key = read_key(arguments.api_key_file) if arguments.api_key_file else None
     access = Access(arguments.allowed_hosts, arguments.any_content_type, key)
     serve(arguments.models, arguments.host, arguments.port, limits, access)
-    # Python would wait for the threads of batches that are still computed, whose callers have all left.
+    # Python would wait for the threads of batches that are still computed, whose callers have all
+    # left.
     logging.shutdown()
     sys.stdout.flush()
     os._exit(0)

@@ -22,7 +22,10 @@ _NAMED = 10  # lines that a message names
 
 
 def open_input(path: Path | None) -> AbstractContextManager[IO]:
-    """Opens a file in binary mode, or standard input (a text stream) if `path` is `None`. Read from its descriptor."""
+    """Opens a file in binary mode, or standard input (a text stream) if `path` is `None`.
+
+    Read from its descriptor.
+    """
     if path is None and sys.stdin is None:
         raise UserError("standard input is closed; give --input FILE")
     if path is not None and not path.exists():
@@ -36,8 +39,8 @@ def open_input(path: Path | None) -> AbstractContextManager[IO]:
 def open_output(path: Path | None, inputs: Iterable[Path | None]) -> Iterator[TextIO]:
     """Opens a file, or standard output if `path` is `None`.
 
-    A regular file is replaced when the output is complete, and compressed if its name ends in `.gz` or `.zst`.
-    It is none of the `inputs`, among which `None` is standard input.
+    A regular file is replaced when the output is complete, and compressed if its name ends in `.gz`
+    or `.zst`. It is none of the `inputs`, among which `None` is standard input.
     """
     if path is None and sys.stdout is None:
         raise UserError("standard output is closed; give --output FILE")
@@ -60,7 +63,9 @@ def open_output(path: Path | None, inputs: Iterable[Path | None]) -> Iterator[Te
 def _states(inputs: Iterable[Path | None]) -> Iterator[os.stat_result]:
     """Yields what the system knows of the inputs that exist; `None` is standard input."""
     for each in inputs:
-        with contextlib.suppress(OSError, ValueError, AttributeError):  # there is none, or it is closed
+        with contextlib.suppress(
+            OSError, ValueError, AttributeError
+        ):  # there is none, or it is closed
             yield each.stat() if each else os.fstat(sys.stdin.fileno())
 
 
@@ -79,12 +84,20 @@ def warn_of_lines(notes: Mapping[str, list[int]]) -> None:
     """Prints each note with the numbers of its lines, at most ten, as `line 3` or `3 lines (3, 5, 8)`."""
     for note, numbers in notes.items():
         named = ", ".join(map(str, numbers[:_NAMED])) + ", ..." * (len(numbers) > _NAMED)
-        log.warning(f"{f'{len(numbers)} lines ({named})' if len(numbers) > 1 else f'line {named}'}: {note}")
+        log.warning(
+            f"{f'{len(numbers)} lines ({named})' if len(numbers) > 1 else f'line {named}'}: {note}"
+        )
 
 
-def warn_of_invalid_utf8(chunks: Iterator[list], text: Callable[[Any], bytes] = bytes) -> Iterator[list]:
-    """Yields the chunks unchanged, then warns of items that are not UTF-8. `text` returns the bytes of an item."""
-    seen, bad = 0, []
+def warn_of_invalid_utf8(
+    chunks: Iterator[list], text: Callable[[Any], bytes] = bytes
+) -> Iterator[list]:
+    """Yields the chunks unchanged, then warns of items that are not UTF-8.
+
+    `text` returns the bytes of an item.
+    """
+    seen = 0
+    bad = []
     for chunk in chunks:
         for number, item in enumerate(chunk, seen + 1):
             try:
@@ -94,4 +107,6 @@ def warn_of_invalid_utf8(chunks: Iterator[list], text: Callable[[Any], bytes] = 
         seen += len(chunk)
         yield chunk
     if bad:
-        warn_of_lines({f"not UTF-8, of {seen} lines; the invalid bytes were read as unknown words": bad})
+        warn_of_lines(
+            {f"not UTF-8, of {seen} lines; the invalid bytes were read as unknown words": bad}
+        )

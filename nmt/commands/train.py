@@ -36,7 +36,16 @@ from .processes import end_with_launcher, train_in_processes, visible_gpus
 
 _MANY_UNKNOWN = 0.3  # share of unknown words that no fitting vocabulary has
 _FOLDERS = (KEPT, "logs", "valid")
-_WRITTEN = {*_FOLDERS, BEST, LAST, "config.json", "files.json", "progress.json", "train.log", "versions.json"}
+_WRITTEN = {
+    *_FOLDERS,
+    BEST,
+    LAST,
+    "config.json",
+    "files.json",
+    "progress.json",
+    "train.log",
+    "versions.json",
+}
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -54,8 +63,13 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _read_configs(arguments: argparse.Namespace) -> tuple[Config, Config | None]:
     """Returns the configuration of parsed arguments and their `--config` file, and that of a training to resume."""
-    given = {name: value for name, value in vars(arguments).items() if name not in ("model", "config", "processes")}
-    options, original = {**(read_options(arguments.config) if arguments.config else {}), **given}, None
+    given = {
+        name: value
+        for name, value in vars(arguments).items()
+        if name not in ("model", "config", "processes")
+    }
+    options = {**(read_options(arguments.config) if arguments.config else {}), **given}
+    original = None
     if (arguments.model / LAST).exists():
         original = read_config(arguments.model)
         options = {name: getattr(original, name) for name in DEPENDENT} | options
@@ -64,7 +78,8 @@ def _read_configs(arguments: argparse.Namespace) -> tuple[Config, Config | None]
 
 def _processes(asked: int | None) -> int:
     """Returns how many processes to start; 0 if this one trains alone, or belongs to a cluster."""
-    workers, gpus = len(read_cluster()[0]), visible_gpus()
+    workers = len(read_cluster()[0])
+    gpus = visible_gpus()
     if asked and workers:
         raise UserError(
             f"TF_CONFIG names the {workers} processes of this training, so each is started by itself; leave out "
@@ -81,8 +96,15 @@ def _processes(asked: int | None) -> int:
 
 @contextlib.contextmanager
 def _without_messages() -> Iterator[None]:
-    """Discards the messages of this process, which the chief prints too. Errors are printed outside of this context."""
-    with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere), contextlib.redirect_stdout(nowhere):
+    """Discards the messages of this process, which the chief prints too.
+
+    Errors are printed outside of this context.
+    """
+    with (
+        open(os.devnull, "w") as nowhere,
+        contextlib.redirect_stderr(nowhere),
+        contextlib.redirect_stdout(nowhere),
+    ):
         yield
 
 
@@ -106,36 +128,54 @@ def _train(config: Config, original: Config | None, directory: Path, replicas: R
             log.info(sentence)
         for name in CHANGEABLE if original else ():
             if getattr(config, name) != getattr(original, name):
-                log.info(f"resuming with --{name} {getattr(config, name)}; it was {getattr(original, name)}")
+                log.info(
+                    f"resuming with --{name} {getattr(config, name)}; it was {getattr(original, name)}"
+                )
         if config.reload and original:
-            log.info(f"note: goes on with the training in {directory}; --reload has an effect only at its start")
+            log.info(
+                f"note: goes on with the training in {directory}; --reload has an effect only at its start"
+            )
         _train_on_texts(trainer, update, system, directory)
 
 
 def _require_no_way_out(directory: Path) -> None:
-    """Checks what a training writes. A link could change a file elsewhere, and writing to a pipe might never end."""
+    """Checks what a training writes.
+
+    A link could change a file elsewhere, and writing to a pipe might never end.
+    """
     folders = [directory / name for name in _FOLDERS]
-    for path in itertools.chain(directory.iterdir(), *(each.iterdir() for each in folders if each.is_dir())):
+    for path in itertools.chain(
+        directory.iterdir(), *(each.iterdir() for each in folders if each.is_dir())
+    ):
         if path.parent != directory or path.name in _WRITTEN or path.stem in ("source", "target"):
             path_inside(path, directory)
 
 
 def _train_on_texts(trainer: Trainer, update: Update, system: System, directory: Path) -> None:
-    config, replicas, cache = system.config, update.replicas, open_cache()
+    config = system.config
+    replicas = update.replicas
+    cache = open_cache()
     data, valid = _read_texts(config, system.vocabularies, cache)
     trainer.limit(data)  # refuses before anything is written
     log.info(f"trains {describe_devices(config.dtype, replicas.count)}")
     translator = system.translator(config.decoding)
-    scorer = Scorer(system.vocabularies, system.model, replace(config.decoding, normalization_alpha=0.0))
+    scorer = Scorer(
+        system.vocabularies, system.model, replace(config.decoding, normalization_alpha=0.0)
+    )
 
     def translate(sources):
-        return [(line.texts[0], line.cut[0]) for line in translator.lines(sources, prefixes=valid.prefixes)]
+        return [
+            (line.texts[0], line.cut[0])
+            for line in translator.lines(sources, prefixes=valid.prefixes)
+        ]
 
-    validate, digests = Validator(scorer.costs_of_ids, valid, translate, config), file_digests(config, cache)
+    validate = Validator(scorer.costs_of_ids, valid, translate, config)
+    digests = file_digests(config, cache)
     if replicas.count > 1:
         replicas.require_same(
             {
-                "options": config.fixed_options() | {name: getattr(config, name) for name in CHANGEABLE},
+                "options": config.fixed_options()
+                | {name: getattr(config, name) for name in CHANGEABLE},
                 "files": digests,
                 "the batches of an epoch": data.sizes,
                 "code": code_digests(),
@@ -148,33 +188,46 @@ def _train_on_texts(trainer: Trainer, update: Update, system: System, directory:
     try:
         reason = trainer.train(data, validate)
     except Interrupted:
-        log.info(f"interrupted after update {trainer.progress.update}; the same command resumes the training")
+        log.info(
+            f"interrupted after update {trainer.progress.update}; the same command resumes the training"
+        )
         raise
     _say_result(trainer.progress, reason, directory, validate)
 
 
-def _read_training_text(config: Config, vocabularies: Vocabularies, cache: Cache) -> tuple[ParallelText, TrainingData]:
+def _read_training_text(
+    config: Config, vocabularies: Vocabularies, cache: Cache
+) -> tuple[ParallelText, TrainingData]:
     """Reads the training text and prints how many pairs are left out."""
     text = ParallelText(config.source_dataset, config.target_dataset)
     data = TrainingData(text, vocabularies, config, cache)
     log.info(
         f"{data.used} of {data.pairs} sentence pairs are used; {data.empty} have an empty side, "
         f"{data.too_long} have more than {config.maxlen} tokens on a side"
-        + (f", {data.unlike} have lengths outside of --max_length_ratio" if config.max_length_ratio else "")
+        + (
+            f", {data.unlike} have lengths outside of --max_length_ratio"
+            if config.max_length_ratio
+            else ""
+        )
     )
     if config.dataset_weights:
         log.info(f"an epoch takes {data.pairs_per_epoch} pairs, by --dataset_weights")
     return text, data
 
 
-def _read_texts(config: Config, vocabularies: Vocabularies, cache: Cache) -> tuple[TrainingData, ValidationData]:
+def _read_texts(
+    config: Config, vocabularies: Vocabularies, cache: Cache
+) -> tuple[TrainingData, ValidationData]:
     """Reads the training and validation texts, and warns of what spoils a training or its validations."""
     validation_metrics(config.valid_tokenizer)
-    target, most = vocabularies.target, config.translation_maxlen
+    target = vocabularies.target
+    most = config.translation_maxlen
     _check_prefixes("target_prefixes", config.target_prefixes or (), target, None)
     _check_prefixes("valid_target_prefixes", config.valid_target_prefixes or (), target, most)
     valid_text = ParallelText(config.valid_source_dataset, config.valid_target_dataset)
-    valid = ValidationData(valid_text, vocabularies, config)  # first: it is soon read, and may have a fault
+    valid = ValidationData(
+        valid_text, vocabularies, config
+    )  # first: it is soon read, and may have a fault
     text, data = _read_training_text(config, vocabularies, cache)
     if shared := valid_text.shared_with(text, cache):
         log.warning(f"{shared} of the {valid.pairs} validation pairs are also training pairs")
@@ -186,22 +239,30 @@ def _read_texts(config: Config, vocabularies: Vocabularies, cache: Cache) -> tup
     if not any(valid.references):
         log.warning("all target lines of the validation text are empty, so BLEU and chrF stay 0")
     lines = (valid.sources, [line.encode() for line in valid.references])
-    for side, vocabulary, ids, given in zip(vocabularies._fields, vocabularies, data.samples, lines, strict=True):
+    for side, vocabulary, ids, given in zip(
+        vocabularies._fields, vocabularies, data.samples, lines, strict=True
+    ):
         valid_ids = vocabulary.encode(tf.constant(given, tf.string)).flat_values.numpy()
         _warn_of_unknown_words(f"{side} side of the training text", side, vocabulary, ids)
         _warn_of_unknown_words(f"{side} side of the validation text", side, vocabulary, valid_ids)
     if valid.too_long:
-        log.warning(f"the validation loss leaves out {valid.too_long} pairs of more than {LONGEST} tokens")
+        log.warning(
+            f"the validation loss leaves out {valid.too_long} pairs of more than {LONGEST} tokens"
+        )
     return data, valid
 
 
-def _check_prefixes(option: str, prefixes: Sequence[str], vocabulary: Vocabulary, most: int | None) -> None:
+def _check_prefixes(
+    option: str, prefixes: Sequence[str], vocabulary: Vocabulary, most: int | None
+) -> None:
     """Warns of prefixes that are not told apart, and refuses those of more than `most` tokens."""
     ids = vocabulary.encode(tf.constant(prefixes, tf.string)).to_list()
     different = dict(zip(prefixes, ids, strict=True))
     for prefix, found in different.items():
         if vocabulary.unknown in found:
-            log.warning(f"--{option} has {prefix!r}, which the target vocabulary does not know; add it there")
+            log.warning(
+                f"--{option} has {prefix!r}, which the target vocabulary does not know; add it there"
+            )
         elif list(different.values()).count(found) > 1:
             log.warning(f"--{option} has {prefix!r}, which has the same tokens as another prefix")
         if most and len(found) > most:
@@ -222,11 +283,16 @@ def _warn_of_unknown_words(text: str, side: str, vocabulary: Vocabulary, ids: np
 
 def _say_result(progress: Progress, reason: str, directory: Path, validate: Validator) -> None:
     """Prints how a training has ended; raises `UserError` if it diverged."""
-    best, first = progress.best, progress.validations[0]
+    best = progress.best
+    first = progress.validations[0]
     if divergence := validate.divergence(best.valid_loss):
         raise UserError(divergence)
     skipped = f" ({progress.skipped} of them skipped)" if progress.skipped else ""
-    kept = f"{directory / BEST} keeps it" if (directory / BEST).exists() else f"there is no {directory / BEST}"
+    kept = (
+        f"{directory / BEST} keeps it"
+        if (directory / BEST).exists()
+        else f"there is no {directory / BEST}"
+    )
     if best is first and first.update == progress.begin:
         kept += "; none was better than the model that --reload gave"
     log.info(

@@ -18,21 +18,33 @@ from ..system import load_ensemble
 from ..text.batches import LONGEST
 from ..text.lines import read_chunks, read_lines
 from .devices import describe_devices
-from .streams import chunk_size, open_input, open_output, warn_of_invalid_utf8, warn_of_lines, with_bar
+from .streams import (
+    chunk_size,
+    open_input,
+    open_output,
+    warn_of_invalid_utf8,
+    warn_of_lines,
+    with_bar,
+)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    options, aligns = DecodingOptions.among(vars(arguments)), bool(arguments.alignments)
+    options = DecodingOptions.among(vars(arguments))
+    aligns = bool(arguments.alignments)
     if aligns:
         _check_alignments(arguments.alignments, arguments.output, options)
     if options.samples and len(arguments.model) > 1:
-        raise UserError("--translation_strategy sampling draws from one model, and -m names several; give one")
+        raise UserError(
+            "--translation_strategy sampling draws from one model, and -m names several; give one"
+        )
     if arguments.target_prefix:
         _require_prefix_of_each_line(arguments.target_prefix, arguments.input)
     use_cores_for_batches()
     system = load_ensemble(arguments.model)
     translator = system.translator(options)
-    aligner = Aligner(system.vocabularies.source, system.model, options.batch_size) if aligns else None
+    aligner = (
+        Aligner(system.vocabularies.source, system.model, options.batch_size) if aligns else None
+    )
     numbers = collections.defaultdict(list)  # of the lines with a note, from 1
     with contextlib.ExitStack() as files:
         text = files.enter_context(open_input(arguments.input))
@@ -45,7 +57,11 @@ def run(arguments: argparse.Namespace) -> None:
         chunks = warn_of_invalid_utf8(itertools.chain(first, read))
         log.info(f"translates {describe_devices(system.config.dtype)}")
         for number, (line, links) in enumerate(
-            with_bar(_translate(chunks, translator, aligner, arguments.target_prefix), output, unit=" lines")
+            with_bar(
+                _translate(chunks, translator, aligner, arguments.target_prefix),
+                output,
+                unit=" lines",
+            )
         ):
             if options.n_best:
                 beam = zip(line.texts, line.scores, strict=True)
@@ -73,16 +89,24 @@ def _notes(line: Line, options: DecodingOptions, aligns: bool) -> Iterator[str]:
         yield "a translation was cut at the limit of length; --translation_maxlen N allows N tokens"
     if not math.isfinite(line.scores[0]):
         given = [f"--{name}" for name in CONSTRAINTS if getattr(options, name)]
-        why = f"that {', '.join(given)} allow" if given else "as costs are infinite: the weights overflow"
+        why = (
+            f"that {', '.join(given)} allow"
+            if given
+            else "as costs are infinite: the weights overflow"
+        )
         yield f"no translation, or a piece without one, {why}; it is empty there"
 
 
 def _require_prefix_of_each_line(prefixes: Path, text: Path | None) -> None:
     """Raises `UserError` if there is not a prefix for each line; the lines of a stream are not known yet."""
     if not prefixes.is_file():
-        raise UserError(f"--target_prefix {prefixes} is not a file; give a text with as many lines as the input")
+        raise UserError(
+            f"--target_prefix {prefixes} is not a file; give a text with as many lines as the input"
+        )
     if text and text.is_file():
-        count, lines = (sum(1 for _ in read_lines(path, errors="keep")) for path in (prefixes, text))
+        count, lines = (
+            sum(1 for _ in read_lines(path, errors="keep")) for path in (prefixes, text)
+        )
         if count != lines:
             raise _uneven(prefixes, count, lines)
 
@@ -94,7 +118,10 @@ def _uneven(prefixes: Path, count: int | str, lines: int | str) -> UserError:
 
 
 def _translate(
-    chunks: Iterable[list[bytes]], translator: Translator, aligner: Aligner | None, prefix_file: Path | None
+    chunks: Iterable[list[bytes]],
+    translator: Translator,
+    aligner: Aligner | None,
+    prefix_file: Path | None,
 ) -> Iterator[tuple[Line, str | None]]:
     """Yields each line with its links; raises `UserError` if there are more or fewer prefixes than lines."""
     count = 0

@@ -8,11 +8,18 @@ from ..storage.files import atomic_write
 from ..text.sentencepiece_training import train_sentencepiece
 from ..text.vocabulary import load_vocabulary
 
-_OTHERS = ("to", "source_dataset", "target_dataset", "size", "joint")  # options that are not `train_sentencepiece`'s
+_OTHERS = (
+    "to",
+    "source_dataset",
+    "target_dataset",
+    "size",
+    "joint",
+)  # options that are not `train_sentencepiece`'s
 
 
 def run(arguments: argparse.Namespace) -> None:
-    source, target = arguments.source_dataset, arguments.target_dataset
+    source = arguments.source_dataset
+    target = arguments.target_dataset
     arguments.to.mkdir(parents=True, exist_ok=True)
     options = {name: value for name, value in vars(arguments).items() if name not in _OTHERS}
     # Both are trained before one is written: a training that fails replaces neither.
@@ -22,4 +29,6 @@ def run(arguments: argparse.Namespace) -> None:
         path = arguments.to / f"{side}.model"
         with atomic_write(path, "wb") as file:
             file.write(model)
-        log.info(f"{path}: {load_vocabulary(path).size} units of {' and '.join(itertools.chain(*text))}")
+        log.info(
+            f"{path}: {load_vocabulary(path).size} units of {' and '.join(itertools.chain(*text))}"
+        )

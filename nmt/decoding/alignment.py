@@ -22,19 +22,24 @@ class Aligner:
                 "alignments come from the attention of an RNN; a Transformer has many attentions and an ensemble many "
                 "models; give -m one RNN"
             )
-        self._vocabulary, self._sentences = source, sentences
+        self._vocabulary = source
+        self._sentences = sentences
         self._attention = tf.function(model.attention, reduce_retracing=True, autograph=False)
 
     def align(self, lines: Sequence[Line]) -> list[str]:
         """Returns the links `i-j` from source token i to target token j of each line; none for a line in pieces."""
         whole = [line for line in lines if len(line.pieces) == 1]
-        sources = rows_of(self._vocabulary.encode(tf.constant([line.pieces[0] for line in whole], tf.string)))
+        sources = rows_of(
+            self._vocabulary.encode(tf.constant([line.pieces[0] for line in whole], tf.string))
+        )
         targets = [np.array(line.words[0], np.int32) for line in whole]
 
         def align(numbers: np.ndarray) -> list[str]:
             return self._align([sources[i] for i in numbers], [targets[i] for i in numbers])
 
-        lengths = np.array([max(map(len, pair)) + 1 for pair in zip(sources, targets, strict=True)], np.int64)
+        lengths = np.array(
+            [max(map(len, pair)) + 1 for pair in zip(sources, targets, strict=True)], np.int64
+        )
         found = iter(map_batches(align, lengths, self._sentences))
         return [next(found) if len(line.pieces) == 1 else "" for line in lines]
 

@@ -16,11 +16,17 @@ class Ensemble:
         self._models = list(models)
         self.variables = [variable for model in models for variable in model.variables]
 
-    def costs(self, source: tf.Tensor, source_mask: tf.Tensor, target: tf.Tensor, target_mask: tf.Tensor) -> tf.Tensor:
-        return tf.add_n([model.costs(source, source_mask, target, target_mask) for model in self._models])
+    def costs(
+        self, source: tf.Tensor, source_mask: tf.Tensor, target: tf.Tensor, target_mask: tf.Tensor
+    ) -> tf.Tensor:
+        return tf.add_n(
+            [model.costs(source, source_mask, target, target_mask) for model in self._models]
+        )
 
     def encode(self, source: tf.Tensor, source_mask: tf.Tensor) -> tuple[State, Memory]:
-        return tuple(zip(*(model.encode(source, source_mask) for model in self._models), strict=True))
+        return tuple(
+            zip(*(model.encode(source, source_mask) for model in self._models), strict=True)
+        )
 
     def make_step(self) -> DecodeStep:
         """Returns the function of a step: the sums of what the models return for the next words."""

@@ -1,6 +1,7 @@
 """How to translate: the options of validation, `translate`, `score` and `export`.
 
-They belong to no model. A checkpoint does not depend on them, so they may change from one use of a model to the next.
+They belong to no model. A checkpoint does not depend on them, so they may change from one use of a
+model to the next.
 """
 
 import dataclasses
@@ -12,10 +13,17 @@ from typing import Any
 from ..config_fields import MOST, between, choice, mistakes, only_with, option, positive
 from ..errors import UserError
 
-# The longest translation of a source: FACTOR times its tokens, plus CONSTANT. docs/nmt.md has the measurement.
-FACTOR, CONSTANT = 3, 20
+# The longest translation of a source: FACTOR times its tokens, plus CONSTANT. docs/nmt.md has the
+# measurement.
+FACTOR = 3
+CONSTANT = 20
 CONSTRAINTS = ("min_length", "suppress_unknown", "no_repeat_ngram")  # options that forbid words
-SEARCH = ("beam_size", "normalization_alpha", "translation_maxlen", *CONSTRAINTS)  # options that choose translations
+SEARCH = (
+    "beam_size",
+    "normalization_alpha",
+    "translation_maxlen",
+    *CONSTRAINTS,
+)  # options that choose translations
 
 
 _sampling_only = functools.partial(only_with, translation_strategy=("sampling",))
@@ -48,7 +56,9 @@ class DecodingOptions:
         None, "never choose the same tokens, this many in a row, twice in a translation", 1, 100
     )
     n_best: bool = option(False, "write the whole beam: line ||| translation ||| cost")
-    units: bool = option(False, "targets are units of the vocabulary with spaces between them, not text")
+    units: bool = option(
+        False, "targets are units of the vocabulary with spaces between them, not text"
+    )
     translation_strategy: str = choice(
         "beam_search",
         "search, or draw each word at random: one translation a line, or --beam_size with --n_best",
@@ -56,7 +66,10 @@ class DecodingOptions:
     )
     sampling_temperature: float = _sampling_only(
         between(
-            1.0, "divide log-probabilities by this before drawing: below 1 likely words become likelier", 0.001, 1000
+            1.0,
+            "divide log-probabilities by this before drawing: below 1 likely words become likelier",
+            0.001,
+            1000,
         )
     )
     sampling_top_k: int | None = _sampling_only(
@@ -92,7 +105,9 @@ class DecodingOptions:
     @property
     def search(self) -> str:
         """The options that decide which translation is best, to compare them."""
-        constraints = [f" {name} {getattr(self, name)}" for name in CONSTRAINTS if getattr(self, name)]
+        constraints = [
+            f" {name} {getattr(self, name)}" for name in CONSTRAINTS if getattr(self, name)
+        ]
         limit = f"beam {self.beam_size} alpha {self.normalization_alpha:g} limit {self.translation_maxlen}"
         return "".join([limit, *constraints])
 
@@ -105,6 +120,7 @@ class DecodingOptions:
 
 def limit_conflicts(config: Any) -> Iterator[str]:
     """Yields a message if the shortest translation is longer than the longest."""
-    least, most = config.min_length, config.translation_maxlen
+    least = config.min_length
+    most = config.translation_maxlen
     if most and least > most:
         yield f"--min_length is {least} and --translation_maxlen {most}; give a smaller --min_length or a larger limit"

@@ -24,12 +24,15 @@ class _Samples(NamedTuple):
 
 
 def draws(options: DecodingOptions, place: tuple[int, int], limit: int) -> np.ndarray:
-    """Returns the random numbers from 0 to 1 that decide the samples of a line, `[samples, limit + 1]`.
+    """Returns the random numbers from 0 to 1 that decide the samples of a line, `[samples, limit +
+    1]`.
 
-    They depend on the seed and the place alone. So other lines and other batches change a sample only where they round
-    a probability so that another word is drawn.
+    They depend on the seed and the place alone. So other lines and other batches change a sample
+    only where they round a probability so that another word is drawn.
     """
-    return np.random.default_rng([options.seed, *place]).random((options.hypotheses, limit + 1), np.float32)
+    return np.random.default_rng([options.seed, *place]).random(
+        (options.hypotheses, limit + 1), np.float32
+    )
 
 
 def sample(
@@ -42,16 +45,19 @@ def sample(
     limits: tf.Tensor,
     start: int,
 ) -> Hypotheses:
-    """Draws translations, in no order. Their costs are those of the model's own probabilities, as in `beam_search`.
+    """Draws translations, in no order. Their costs are those of the model's own probabilities, as
+    in `beam_search`.
 
-    Args: Those of `beam_search`, and these:
-        decode_step: What `make_step` of a model returns. Row `i * samples + j` is sample j of sentence i.
-        options: How words are drawn and translations ranked.
-        uniforms: Random numbers of at least 0 and below 1, `[batch, samples, the largest limit + 1]`.
+    Args: Those of `beam_search`, and these: decode_step: What `make_step` of a model returns. Row
+        `i * samples + j` is sample j of sentence i. options: How words are drawn and translations
+        ranked. uniforms: Random numbers of at least 0 and below 1, `[batch, samples, the largest
+        limit + 1]`.
     """
     batch, samples, _ = tf.unstack(tf.shape(uniforms))
-    rows, longest = batch * samples, tf.maximum(tf.reduce_max(limits), 0)
-    limits, uniforms = tf.repeat(limits, samples), tf.reshape(uniforms, [rows, longest + 1])
+    rows = batch * samples
+    longest = tf.maximum(tf.reduce_max(limits), 0)
+    limits = tf.repeat(limits, samples)
+    uniforms = tf.reshape(uniforms, [rows, longest + 1])
     state = tf.nest.map_structure(lambda x: tf.repeat(x, samples, axis=0), state)
 
     def advance(now: _Samples) -> tuple[_Samples]:
@@ -61,29 +67,42 @@ def sample(
         drawn = _draw(log_probabilities, options, uniforms[:, now.time])
         cut = now.open & (now.time == limits) & (drawn != END)
         drawn = tf.where(now.open & (now.time < limits), drawn, END)
-        costs = now.costs - tf.where(now.open, tf.gather(log_probabilities, drawn, batch_dims=1), 0.0)
+        costs = now.costs - tf.where(
+            now.open, tf.gather(log_probabilities, drawn, batch_dims=1), 0.0
+        )
         goes_on = now.open & (drawn != END)
         words = tf.where(tf.range(longest) == now.time, drawn[:, tf.newaxis], now.words)
         return (_Samples(now.time + 1, state, memory, words, costs, now.cut | cut, goes_on),)
 
-    no, yes = tf.fill([rows], value=False), tf.fill([rows], value=True)
+    no = tf.fill([rows], value=False)
+    yes = tf.fill([rows], value=True)
     none = tf.fill([rows, longest], END)
     begin = _Samples(tf.constant(0), state, memory, none, tf.zeros([rows]), no, yes)
-    (done,) = tf.while_loop(lambda now: tf.reduce_any(now.open), advance, (begin,), maximum_iterations=longest + 1)
-    words = tf.where(tf.math.is_inf(done.costs)[:, tf.newaxis], END, done.words)  # where no word was allowed
-    words, costs = tf.reshape(words, [batch, samples, longest]), tf.reshape(done.costs, [batch, samples])
+    (done,) = tf.while_loop(
+        lambda now: tf.reduce_any(now.open), advance, (begin,), maximum_iterations=longest + 1
+    )
+    words = tf.where(
+        tf.math.is_inf(done.costs)[:, tf.newaxis], END, done.words
+    )  # where no word was allowed
+    words = tf.reshape(words, [batch, samples, longest])
+    costs = tf.reshape(done.costs, [batch, samples])
     found = Hypotheses(words, costs, costs, tf.reshape(done.cut, [batch, samples]))
     return found._replace(scores=score(costs, found.lengths, options.normalization_alpha))
 
 
 def _draw(log_probabilities: tf.Tensor, options: DecodingOptions, uniforms: tf.Tensor) -> tf.Tensor:
     """Returns a word for each row of `[rows, words]`, `[rows]`: the first whose cumulated probability is above u."""
-    words, count = None, log_probabilities.shape[-1]
+    words = None
+    count = log_probabilities.shape[-1]
     if options.sampling_top_k:
-        log_probabilities, words = tf.math.top_k(log_probabilities, min(options.sampling_top_k, count))
+        log_probabilities, words = tf.math.top_k(
+            log_probabilities, min(options.sampling_top_k, count)
+        )
     cumulated = tf.cumsum(tf.nn.softmax(log_probabilities / options.sampling_temperature), axis=-1)
     total = cumulated[:, -1:]
     above = tf.searchsorted(cumulated, uniforms[:, tf.newaxis] * total, side="right")
-    last = tf.searchsorted(cumulated, total, side="left")  # the last possible word, which rounding may go past
+    last = tf.searchsorted(
+        cumulated, total, side="left"
+    )  # the last possible word, which rounding may go past
     drawn = tf.minimum(above, last)[:, 0]
     return drawn if words is None else tf.gather(words, drawn, batch_dims=1)

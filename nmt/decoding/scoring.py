@@ -15,25 +15,37 @@ from .side_by_side import map_batches
 class Scorer:
     """Scores pairs of a sentence and its translation.
 
-    A score is the cost, the negative log-probability of the target with its end in nats, divided by the length, the end
-    included, to the power `normalization_alpha`.
+    A score is the cost, the negative log-probability of the target with its end in nats, divided by
+    the length, the end included, to the power `normalization_alpha`.
     """
 
     def __init__(self, vocabularies: Vocabularies, model: Decodable, options: DecodingOptions):
-        self._model_costs, self._options = model.costs, options
+        self._model_costs = model.costs
+        self._options = options
         target = vocabularies.target
-        self._encoders = vocabularies.source.encode, target.ids_of_units if options.units else target.encode
+        self._encoders = (
+            vocabularies.source.encode,
+            target.ids_of_units if options.units else target.encode,
+        )
         ids = tf.RaggedTensorSpec([None, None], tf.int32)
         self._traced = tf.function(lambda *sides: self.scores(*sides), [ids, ids], autograph=False)
 
     def ids(self, sources: tf.Tensor, targets: tf.Tensor) -> tuple[tf.RaggedTensor, ...]:
         """Returns the ids `[batch, (tokens)]` of strings `[batch]`, without the ends."""
-        return tuple(encode(side) for encode, side in zip(self._encoders, (sources, targets), strict=True))
+        return tuple(
+            encode(side) for encode, side in zip(self._encoders, (sources, targets), strict=True)
+        )
 
     def scores(self, source: tf.RaggedTensor, target: tf.RaggedTensor) -> tf.Tensor:
-        """Returns the score of each target, `[batch]`. Both are ids `[batch, (tokens)]`, at most `LONGEST`."""
+        """Returns the score of each target, `[batch]`.
+
+        Both are ids `[batch, (tokens)]`, at most `LONGEST`.
+        """
         lengths = tf.cast(target.row_lengths() + 1, tf.float32)
-        return self._model_costs(*pad(source), *pad(target)) / lengths**self._options.normalization_alpha
+        return (
+            self._model_costs(*pad(source), *pad(target))
+            / lengths**self._options.normalization_alpha
+        )
 
     def costs(self, pairs: Sequence[tuple[bytes, bytes]]) -> np.ndarray:
         """Returns the score of each pair, `[batch]`; see `costs_of_ids`."""
@@ -46,7 +58,9 @@ class Scorer:
         scored = np.flatnonzero(longest <= LONGEST)
 
         def score(numbers: np.ndarray) -> np.ndarray:
-            found = self._traced(*(ragged([side[i] for i in scored[numbers]]) for side in sides)).numpy()
+            found = self._traced(
+                *(ragged([side[i] for i in scored[numbers]]) for side in sides)
+            ).numpy()
             return np.where(np.isfinite(found), found, np.nan)
 
         costs = np.full(len(longest), np.inf)

@@ -1,15 +1,17 @@
 """Beam search over any model that gives the log-probabilities of the next word.
 
-The cost of a hypothesis is the sum of -log p over its words and its end. Its score is the cost divided by its length,
-the end included, to the power alpha. Lower scores are better.
+The cost of a hypothesis is the sum of -log p over its words and its end. Its score is the cost
+divided by its length, the end included, to the power alpha. Lower scores are better.
 
-Each step extends the open hypotheses by every word. An extension by the end is finished if it is among the `beam_size`
-cheapest extensions. Of the other extensions, the `beam_size` cheapest stay open. The search of a sentence stops when it
-has `beam_size` finished hypotheses and no open one would score better than the worst of them by ending now at no cost.
-A beam of one is greedy: it stops at its first end. A hypothesis that reaches the limit of its sentence must end. It is
-cut if the model preferred another word there.
+Each step extends the open hypotheses by every word. An extension by the end is finished if it is
+among the `beam_size` cheapest extensions. Of the other extensions, the `beam_size` cheapest stay
+open. The search of a sentence stops when it has `beam_size` finished hypotheses and no open one
+would score better than the worst of them by ending now at no cost. A beam of one is greedy: it
+stops at its first end. A hypothesis that reaches the limit of its sentence must end. It is cut if
+the model preferred another word there.
 
-The loops and their tensors stay in the graph. Sentences whose search has stopped leave the batch, many at a time.
+The loops and their tensors stay in the graph. Sentences whose search has stopped leave the batch,
+many at a time.
 """
 
 from collections.abc import Callable
@@ -20,15 +22,20 @@ import tensorflow as tf
 from ..model.contract import DecodeStep, Memory, State
 from ..text.vocabulary import END
 
-_LEAST_SHARE = 1 / 8  # Sentences leave only when this share of the batch has stopped, because leaving copies the rest.
+_LEAST_SHARE = (
+    1 / 8
+)  # Sentences leave only when this share of the batch has stopped, because leaving copies the rest.
 
-# Words in a block, the best first. Maxima of multiples of 8 are fast, and a divisor of the vocabulary needs no padding,
-# which would copy all logits.
+# Words in a block, the best first. Maxima of multiples of 8 are fast, and a divisor of the
+# vocabulary needs no padding, which would copy all logits.
 _SIZES = (40, 32, 48, 24, 56, 64, 16)
 
 
 class Hypotheses(NamedTuple):
-    """The finished hypotheses of each sentence, best score first. Unused places have infinite cost and no words."""
+    """The finished hypotheses of each sentence, best score first.
+
+    Unused places have infinite cost and no words.
+    """
 
     words: tf.Tensor  # [batch, beam, time] ids, padded with the end
     costs: tf.Tensor  # [batch, beam]
@@ -75,8 +82,8 @@ def beam_search(
 ) -> Hypotheses:
     """Finds the word sequences with the lowest scores.
 
-    Args:
-        decode_step: What `make_step` of a model returns. Row `i * beam_size + j` is hypothesis j of sentence i. The
+    Args: decode_step: What `make_step` of a model returns. Row `i * beam_size + j` is hypothesis j
+        of sentence i. The
             first step has one row for each sentence.
         state: The state before the first word, `[batch, ...]`.
         memory: What `decode_step` knows of each sentence, `[batch, ...]`.
@@ -85,13 +92,17 @@ def beam_search(
         limits: Words after which a hypothesis must end, `[batch]`.
         start: Id that `decode_step` gets as the word before the first.
     """
-    batch, longest = tf.size(limits), tf.maximum(tf.reduce_max(limits), 0)
+    batch = tf.size(limits)
+    longest = tf.maximum(tf.reduce_max(limits), 0)
     shape = [batch, beam_size]
     missing = tf.fill(shape, float("inf"))
-    none = Hypotheses(tf.fill([*shape, longest], END), missing, missing, tf.fill(shape, value=False))
+    none = Hypotheses(
+        tf.fill([*shape, longest], END), missing, missing, tf.fill(shape, value=False)
+    )
     # Before the first word all hypotheses are equal, so extend only one.
     costs = tf.tile([[0.0] + [float("inf")] * (beam_size - 1)], [batch, 1])
-    last, all_go_on = tf.fill([batch], start), tf.fill([batch], value=True)
+    last = tf.fill([batch], start)
+    all_go_on = tf.fill([batch], value=True)
     beams = _Beams(tf.constant(0), last, state, memory, none.words, costs, none, all_go_on)
 
     def goes_on(beams: _Beams) -> tf.Tensor:
@@ -108,19 +119,27 @@ def beam_search(
     def advance(beams: _Beams, limits: tf.Tensor) -> _Beams:
         next_words, state, memory = decode_step(beams.last, beams.state, beams.memory)
         found = (next_words, state)
-        next_words, state = tf.cond(beams.time == 0, lambda: for_each_hypothesis(found), lambda: found)
+        next_words, state = tf.cond(
+            beams.time == 0, lambda: for_each_hypothesis(found), lambda: found
+        )
         costs, parents, extending, cut = _cheapest(beams.costs, *next_words, limits <= beams.time)
         finished = _finish(beams, costs, parents, extending == END, cut, alpha)
         beams = _extend(beams._replace(memory=memory), costs, parents, extending, state, finished)
         beams = beams._replace(goes_on=goes_on(beams))
         # A decided sentence stays decided while others of the batch go on.
-        return beams._replace(costs=tf.where(beams.goes_on[:, tf.newaxis], beams.costs, float("inf")))
+        return beams._replace(
+            costs=tf.where(beams.goes_on[:, tf.newaxis], beams.costs, float("inf"))
+        )
 
     def until_many_stop(now: _Batch) -> _Batch:
         def few_have_stopped(beams: _Beams) -> tf.Tensor:
             return tf.reduce_mean(tf.cast(beams.goes_on, tf.float32)) > 1 - _LEAST_SHARE
 
-        return _leave(now._replace(beams=_while(few_have_stopped, lambda beams: advance(beams, now.limits), now.beams)))
+        return _leave(
+            now._replace(
+                beams=_while(few_have_stopped, lambda beams: advance(beams, now.limits), now.beams)
+            )
+        )
 
     begin = _Batch(tf.range(batch), limits, beams, none)
     return _while(lambda now: tf.reduce_any(now.beams.goes_on), until_many_stop, begin).results
@@ -128,24 +147,32 @@ def beam_search(
 
 def _while(condition: Callable, body: Callable, begin: NamedTuple) -> NamedTuple:
     """Returns the loop variables after the last turn. Their numbers of rows may change."""
-    shapes = tf.nest.map_structure(lambda x: tf.TensorShape([None, *x.shape[1:]] if x.shape.rank else []), begin)
+    shapes = tf.nest.map_structure(
+        lambda x: tf.TensorShape([None, *x.shape[1:]] if x.shape.rank else []), begin
+    )
     # In tuples, because while_loop would pass the fields as separate arguments.
-    (found,) = tf.while_loop(condition, lambda now: (body(now),), (begin,), shape_invariants=(shapes,))
+    (found,) = tf.while_loop(
+        condition, lambda now: (body(now),), (begin,), shape_invariants=(shapes,)
+    )
     return found
 
 
 def _leave(now: _Batch) -> _Batch:
     """Returns the batch without the sentences whose search has stopped."""
-    beams, numbers = now.beams, now.sentences[:, tf.newaxis]
+    beams = now.beams
+    numbers = now.sentences[:, tf.newaxis]
     results = tf.nest.map_structure(
         lambda x, found: tf.tensor_scatter_nd_update(x, numbers, found), now.results, beams.finished
     )
-    kept, beam_size = tf.where(beams.goes_on)[:, 0], beams.costs.shape[1]
+    kept = tf.where(beams.goes_on)[:, 0]
+    beam_size = beams.costs.shape[1]
     rows = tf.reshape(kept[:, tf.newaxis] * beam_size + tf.range(beam_size, dtype=kept.dtype), [-1])
     last, state = tf.nest.map_structure(lambda x: tf.gather(x, rows), (beams.last, beams.state))
     of_sentences = (now.sentences, now.limits, beams._replace(time=(), last=(), state=()))
     sentences, limits, others = tf.nest.map_structure(lambda x: tf.gather(x, kept), of_sentences)
-    return _Batch(sentences, limits, others._replace(time=beams.time, last=last, state=state), results)
+    return _Batch(
+        sentences, limits, others._replace(time=beams.time, last=last, state=state), results
+    )
 
 
 def score(costs: tf.Tensor, lengths: tf.Tensor, alpha: float) -> tf.Tensor:
@@ -154,12 +181,15 @@ def score(costs: tf.Tensor, lengths: tf.Tensor, alpha: float) -> tf.Tensor:
 
 
 def _cheapest(costs, logits, normalizers, must_end: tf.Tensor) -> tuple[tf.Tensor, ...]:
-    """Returns the cheapest extensions of each sentence, best first: costs, parents and words, `[active, 2 * beam]`.
+    """Returns the cheapest extensions of each sentence, best first: costs, parents and words,
+    `[active, 2 * beam]`.
 
-    Each hypothesis has one extension by the end, so at least `beam` of them go on. Where `must_end` `[active]`, there
-    are no others. The last result is whether that cut the parent, because it has a likelier word.
+    Each hypothesis has one extension by the end, so at least `beam` of them go on. Where `must_end`
+    `[active]`, there are no others. The last result is whether that cut the parent, because it has
+    a likelier word.
     """
-    beam_size, size = costs.shape[1], logits.shape[-1]
+    beam_size = costs.shape[1]
+    size = logits.shape[-1]
     costs += tf.reshape(normalizers, [-1, beam_size])
     logits = tf.reshape(logits, [-1, beam_size, size])
 
@@ -176,7 +206,8 @@ def _cheapest(costs, logits, normalizers, must_end: tf.Tensor) -> tuple[tf.Tenso
 
 def _finish(beams: _Beams, costs, parents, is_end, cut, alpha: float) -> Hypotheses:
     """Returns the best of the old finished hypotheses and the new ones among the extensions `[active, 2 * beam]`."""
-    old, beam_size = beams.finished, beams.costs.shape[1]
+    old = beams.finished
+    beam_size = beams.costs.shape[1]
     costs = tf.where(is_end, costs, float("inf"))[:, :beam_size]
     words = tf.gather(beams.words, parents[:, :beam_size], batch_dims=1)
     new = Hypotheses(words, costs, score(costs, beams.time, alpha), cut[:, :beam_size])
@@ -189,7 +220,9 @@ def _extend(beams: _Beams, costs, parents, extending, state: State, finished: Hy
     """Returns the beams with the cheapest of the extensions `[active, 2 * beam]` that are not ends."""
     beam_size = beams.costs.shape[1]
     negated, kept = tf.math.top_k(-tf.where(extending == END, float("inf"), costs), beam_size)
-    parents, extending = (tf.gather(x, kept, batch_dims=1) for x in (parents, extending))  # [active, beam]
+    parents, extending = (
+        tf.gather(x, kept, batch_dims=1) for x in (parents, extending)
+    )  # [active, beam]
     if beam_size > 1:
         first_rows = tf.range(tf.shape(parents)[0])[:, tf.newaxis] * beam_size
         rows = tf.reshape(first_rows + parents, [-1])  # [active * beam]
@@ -207,11 +240,15 @@ def _extend(beams: _Beams, costs, parents, extending, state: State, finished: Hy
     )
 
 
-def top_words(logits: tf.Tensor, costs: tf.Tensor, count: int) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Returns the `count` largest of `logits - costs` of each sentence, largest first, their rows and their words.
+def top_words(
+    logits: tf.Tensor, costs: tf.Tensor, count: int
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Returns the `count` largest of `logits - costs` of each sentence, largest first, their rows
+    and their words.
 
-    The result is that of `tf.math.top_k` on all of them, also in ties, where the first wins. It is faster, because the
-    largest are in the blocks of words that have the largest maxima, and only those are looked at.
+    The result is that of `tf.math.top_k` on all of them, also in ties, where the first wins. It is
+    faster, because the largest are in the blocks of words that have the largest maxima, and only
+    those are looked at.
 
     Args:
         logits: `[batch, rows, words]`; the numbers of rows and words are known.
@@ -222,17 +259,27 @@ def top_words(logits: tf.Tensor, costs: tf.Tensor, count: int) -> tuple[tf.Tenso
     size = next((size for size in _SIZES if words % size == 0), _SIZES[0])
     blocks = -(-words // size)
     if rows * blocks < count:
-        blocks, size = words, 1
+        blocks = words
+        size = 1
     elif words % size:
-        logits = tf.pad(logits, [[0, 0], [0, 0], [0, blocks * size - words]], constant_values=float("-inf"))
+        logits = tf.pad(
+            logits, [[0, 0], [0, 0], [0, blocks * size - words]], constant_values=float("-inf")
+        )
     in_blocks = tf.reshape(logits, [-1, rows * blocks, size])
     maxima = tf.reshape(tf.reduce_max(in_blocks, -1), [-1, rows, blocks]) - costs[..., tf.newaxis]
     _, best = tf.math.top_k(tf.reshape(maxima, [-1, rows * blocks]), count, sorted=False)
-    best = -tf.math.top_k(-best, count)[0]  # [batch, count], ascending: the first of equal entries stays the first
+    best = -tf.math.top_k(-best, count)[
+        0
+    ]  # [batch, count], ascending: the first of equal entries stays the first
     candidates = (
-        tf.gather(in_blocks, best, batch_dims=1) - tf.gather(costs, best // blocks, batch_dims=1)[..., tf.newaxis]
+        tf.gather(in_blocks, best, batch_dims=1)
+        - tf.gather(costs, best // blocks, batch_dims=1)[..., tf.newaxis]
     )
     top, places = tf.math.top_k(tf.reshape(candidates, [-1, count * size]), count)
     chosen = tf.gather(best, places // size, batch_dims=1)
     found = chosen % blocks * size + places % size
-    return top, chosen // blocks, found if words % size == 0 else tf.minimum(found, words - 1)  # not the padding
+    return (
+        top,
+        chosen // blocks,
+        found if words % size == 0 else tf.minimum(found, words - 1),
+    )  # not the padding

@@ -1,6 +1,8 @@
-"""Batches computed side by side: one thread for each operation, and as many batches at a time as there are cores.
+"""Batches computed side by side: one thread for each operation, and as many batches at a time as
+there are cores.
 
-The operations of a decoding step are small, so several threads gain little within one and much between batches.
+The operations of a decoding step are small, so several threads gain little within one and much
+between batches.
 """
 
 import contextlib
@@ -13,11 +15,15 @@ import tensorflow as tf
 from ..text.batches import TOKENS, cut_batches
 from ..text.parallel import cores, parallel_map
 
-_LEAST_SENTENCES, _LEAST_TOKENS = 16, 2048  # of a batch, so that many cores do not make tiny batches
+_LEAST_SENTENCES = 16  # of a batch, so that many cores do not make tiny batches
+_LEAST_TOKENS = 2048
 
 
 def use_cores_for_batches(batches: int | None = None) -> None:
-    """Shares the cores among this many batches, by default `workers`. Call it before TensorFlow computes anything."""
+    """Shares the cores among this many batches, by default `workers`.
+
+    Call it before TensorFlow computes anything.
+    """
     if workers() > 1:
         with contextlib.suppress(RuntimeError):
             threads = max(1, cores() // (batches or workers()))
@@ -29,13 +35,14 @@ def workers() -> int:
     return 1 if tf.config.list_physical_devices("GPU") else cores()
 
 
-def map_batches(function: Callable[[np.ndarray], Sequence], lengths: np.ndarray, sentences: int) -> list[Any]:
+def map_batches(
+    function: Callable[[np.ndarray], Sequence], lengths: np.ndarray, sentences: int
+) -> list[Any]:
     """Returns the result of each item. Batches hold items of similar length.
 
-    Args:
-        function: Maps the numbers of the items of a batch to their results. It runs in several threads at a time.
-        lengths: Tokens of each item, `[items]`.
-        sentences: Most items in a batch. There are fewer where that keeps all cores busy to the end.
+    Args: function: Maps the numbers of the items of a batch to their results. It runs in several
+        threads at a time. lengths: Tokens of each item, `[items]`. sentences: Most items in a
+        batch. There are fewer where that keeps all cores busy to the end.
     """
     rounds = -(-len(lengths) // (sentences * workers()))
     parts = max(1, min(rounds * workers(), -(-len(lengths) // _LEAST_SENTENCES)))
@@ -43,7 +50,9 @@ def map_batches(function: Callable[[np.ndarray], Sequence], lengths: np.ndarray,
     batches = list(cut_batches(lengths, sentences, max(_LEAST_TOKENS, TOKENS // workers())))
     results = [None] * len(lengths)
     alone = len(batches) < 2  # then a thread would only cost time
-    found: Iterator[Sequence] = map(function, batches) if alone else parallel_map(function, batches, workers())
+    found: Iterator[Sequence] = (
+        map(function, batches) if alone else parallel_map(function, batches, workers())
+    )
     for numbers, batch in zip(batches, found, strict=True):
         for number, result in zip(numbers, batch, strict=True):
             results[number] = result

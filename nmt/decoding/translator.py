@@ -1,8 +1,8 @@
 """Translation of strings: vocabularies, model and search in one `tf.Module`.
 
-A sentence may contain any bytes. Bytes that are not UTF-8 become unknown words. A sentence of more than `LONGEST`
-tokens would exhaust the memory. A line is then translated in pieces, which are joined. The graph reads only the first
-`LONGEST` tokens and says so.
+A sentence may contain any bytes. Bytes that are not UTF-8 become unknown words. A sentence of more
+than `LONGEST` tokens would exhaust the memory. A line is then translated in pieces, which are
+joined. The graph reads only the first `LONGEST` tokens and says so.
 """
 
 import itertools
@@ -30,7 +30,9 @@ class Translations(NamedTuple):
     """Translations of a batch, best first."""
 
     texts: tf.Tensor  # [batch, beam] strings without line breaks
-    scores: tf.Tensor  # [batch, beam], cost / length**alpha; infinite where the search found no translation
+    scores: (
+        tf.Tensor
+    )  # [batch, beam], cost / length**alpha; infinite where the search found no translation
     words: tf.Tensor  # [batch, beam, time] ids, padded with the end
     lengths: tf.Tensor  # [batch, beam], without the end
     cut: tf.Tensor  # [batch, beam], whether the limit of its length ended a translation
@@ -52,9 +54,12 @@ class Translator(tf.Module):
     def __init__(self, vocabularies: Vocabularies, model: Decodable, options: DecodingOptions):
         super().__init__()
         self._source_vocabulary, self._target_vocabulary = vocabularies
-        # A tracked model would save each Keras variable and a copy of it, and servers without Python restore only the
-        # copy. So track the TensorFlow variables, and keep only bound methods of the model, which are not tracked.
-        self._encode, self._make_step, self._first_word = model.encode, model.make_step, model.first_word
+        # A tracked model would save each Keras variable and a copy of it, and servers without
+        # Python restore only the copy. So track the TensorFlow variables, and keep only bound
+        # methods of the model, which are not tracked.
+        self._encode = model.encode
+        self._make_step = model.make_step
+        self._first_word = model.first_word
         self._variables = [variable.value for variable in model.variables]
         self.options = options
 
@@ -64,7 +69,10 @@ class Translator(tf.Module):
         return ids[:, :LONGEST], ids.row_lengths() > LONGEST
 
     def translate(
-        self, ids: tf.RaggedTensor, uniforms: tf.Tensor | None = None, prefixes: tf.RaggedTensor | None = None
+        self,
+        ids: tf.RaggedTensor,
+        uniforms: tf.Tensor | None = None,
+        prefixes: tf.RaggedTensor | None = None,
     ) -> Translations:
         """Returns the translations of ids `[batch, (tokens)]`, with the arguments of `search`."""
         found = self.search(ids, uniforms, prefixes)
@@ -72,35 +80,46 @@ class Translator(tf.Module):
         words = tf.RaggedTensor.from_tensor(
             tf.reshape(found.words, [-1, tf.shape(found.words)[2]]), tf.reshape(lengths, [-1])
         )
-        texts = units(self._target_vocabulary, words) if self.options.units else self._target_vocabulary.decode(words)
+        texts = (
+            units(self._target_vocabulary, words)
+            if self.options.units
+            else self._target_vocabulary.decode(words)
+        )
         decoded = tf.strings.regex_replace(texts, r"[\r\n]+", " ")
         texts = tf.reshape(decoded, tf.shape(found.scores))
         return Translations(texts, found.scores, found.words, lengths, found.cut)
 
     def search(
-        self, ids: tf.RaggedTensor, uniforms: tf.Tensor | None = None, prefixes: tf.RaggedTensor | None = None
+        self,
+        ids: tf.RaggedTensor,
+        uniforms: tf.Tensor | None = None,
+        prefixes: tf.RaggedTensor | None = None,
     ) -> Hypotheses:
         """Returns the translations of ids `[batch, (tokens)]` as ids.
 
         An empty source without a prefix has one translation, which is empty.
 
-        Args:
-            ids: At most `LONGEST` for each sentence.
-            uniforms: The random numbers of `sample`, if the options draw translations.
-            prefixes: Ids that the translations begin with, `[batch, (tokens)]`. One that is longer than its translation
+        Args: ids: At most `LONGEST` for each sentence. uniforms: The random numbers of `sample`, if
+            the options draw translations. prefixes: Ids that the translations begin with, `[batch,
+            (tokens)]`. One that is longer than its translation
                 may be is cut, as `cut` says.
         """
         options = self.options
-        limits, too_long, given = options.limits(tf.cast(ids.row_lengths(), tf.int32)), False, ids
+        limits = options.limits(tf.cast(ids.row_lengths(), tf.int32))
+        too_long = False
+        given = ids
         if prefixes is not None:
-            starts, ends = prefixes.row_starts(), prefixes.row_limits()
+            starts = prefixes.row_starts()
+            ends = prefixes.row_limits()
             most = starts + tf.cast(limits, starts.dtype)
             too_long = (ends > most)[:, tf.newaxis]
             prefixes = tf.gather(prefixes.values, tf.ragged.range(starts, tf.minimum(ends, most)))
             given = tf.concat([ids, prefixes], 1)
         state, memory = self._encode(*pad(ids))
         unknowns = self._target_vocabulary.unknowns
-        step, *start = constrain(self._make_step(), state, memory, options, unknowns, limits, prefixes)
+        step, *start = constrain(
+            self._make_step(), state, memory, options, unknowns, limits, prefixes
+        )
         if options.samples:
             found = sample(step, *start, options, uniforms, limits=limits, start=self._first_word)
         else:
@@ -120,25 +139,35 @@ class Translator(tf.Module):
         return self.translate(*inputs)
 
     def lines(self, lines: Texts, first: int = 0, prefixes: Texts | None = None) -> list[Line]:
-        """Returns the translations of lines, computed in batches of similar lengths, several at a time.
+        """Returns the translations of lines, computed in batches of similar lengths, several at a
+        time.
 
-        Args:
-            first: Number of the first of them in its text. The number of a line decides its samples.
-            prefixes: What the translation of each line begins with, or nothing if it is empty.
+        Args: first: Number of the first of them in its text. The number of a line decides its
+            samples. prefixes: What the translation of each line begins with, or nothing if it is
+            empty.
         """
         sources = rows_of(self._source_vocabulary.encode(tf.constant(lines, tf.string)))
         target = self._target_vocabulary
         encode = target.ids_of_units if self.options.units else target.encode
         begin = None if prefixes is None else rows_of(encode(tf.constant(prefixes, tf.string)))
         begins = []  # ids of the prefix of each piece; only the first of a line has one
-        pieces, places = [], []  # of all lines: ids, and (number of the line in its text, number of the piece)
+        pieces = []  # of all lines: ids, and (number of the line in its text, number of the piece)
+        places = []
         texts = [self._pieces(line, ids) for line, ids in zip(lines, sources, strict=True)]
         for number, (line, ids) in enumerate(zip(texts, sources, strict=True)):
-            pieces += [ids] if len(line) == 1 else rows_of(self._source_vocabulary.encode(tf.constant(line)))
+            pieces += (
+                [ids]
+                if len(line) == 1
+                else rows_of(self._source_vocabulary.encode(tf.constant(line)))
+            )
             places += [(first + number, piece) for piece in range(len(line))]
             if begin is not None:
                 begins += [begin[number], *[begin[number][:0]] * (len(line) - 1)]
-        specs = [_IDS, tf.TensorSpec([None, None, None], tf.float32), *([] if begin is None else [_IDS])]
+        specs = [
+            _IDS,
+            tf.TensorSpec([None, None, None], tf.float32),
+            *([] if begin is None else [_IDS]),
+        ]
         run = self._translate.get_concrete_function(*specs)
 
         def translate(numbers: np.ndarray) -> list[tuple[np.ndarray, ...]]:
@@ -151,14 +180,18 @@ class Translator(tf.Module):
         lengths = np.array([len(ids) + 1 for ids in pieces], np.int64)
         found = iter(map_batches(translate, lengths, self.options.batch_size))
         given = zip(texts, sources, begin or [np.zeros(0, np.int32)] * len(lines), strict=True)
-        return [self._line(line, *ids, list(itertools.islice(found, len(line)))) for line, *ids in given]
+        return [
+            self._line(line, *ids, list(itertools.islice(found, len(line)))) for line, *ids in given
+        ]
 
     def _pieces(self, line: str | bytes, ids: np.ndarray) -> list[bytes]:
         line = tf.compat.as_bytes(line)
         if len(ids) <= LONGEST:
             return [line]
         encode = self._source_vocabulary.encode
-        return split_line(line, lambda piece: encode(tf.constant([piece])).flat_values.shape[0] <= LONGEST)
+        return split_line(
+            line, lambda piece: encode(tf.constant([piece])).flat_values.shape[0] <= LONGEST
+        )
 
     def _uniforms(self, places: Sequence[tuple[int, int]], lengths: Sequence[int]) -> np.ndarray:
         """Returns the random numbers of `sample` for each piece, 0 after its own limit."""
@@ -171,7 +204,11 @@ class Translator(tf.Module):
         return uniforms
 
     def _line(
-        self, pieces: list[bytes], ids: np.ndarray, prefix: np.ndarray, found: list[tuple[np.ndarray, ...]]
+        self,
+        pieces: list[bytes],
+        ids: np.ndarray,
+        prefix: np.ndarray,
+        found: list[tuple[np.ndarray, ...]],
     ) -> Line:
         joined = join_translations(
             [Translations(*fields) for fields in found],
@@ -190,18 +227,26 @@ class Translator(tf.Module):
 def join_translations(
     each: Sequence[Translations], pieces: list[bytes], alpha: float
 ) -> list[tuple[str, float, list[list[int]], bool]]:
-    """Returns the translations of a line, best first: text, score, ids of each piece, and whether the limit cut it.
+    """Returns the translations of a line, best first: text, score, ids of each piece, and whether
+    the limit cut it.
 
-    They are the first of all pieces together, the second of all, and so on, as often as the last that a piece has.
+    They are the first of all pieces together, the second of all, and so on, as often as the last
+    that a piece has.
 
     Args:
         each: The translations of each piece. Those with infinite scores are none.
         alpha: Costs are divided by the length to the power alpha.
     """
-    kept = [places if len(places := np.flatnonzero(np.isfinite(piece.scores))) else [0] for piece in each]
+    kept = [
+        places if len(places := np.flatnonzero(np.isfinite(piece.scores))) else [0]
+        for piece in each
+    ]
     joined = []
     for rank in range(max(map(len, kept))):
-        ranks = [(piece, places[min(rank, len(places) - 1)]) for piece, places in zip(each, kept, strict=True)]
+        ranks = [
+            (piece, places[min(rank, len(places) - 1)])
+            for piece, places in zip(each, kept, strict=True)
+        ]
         text = join_pieces([piece.texts[i].decode(errors="replace") for piece, i in ranks], pieces)
         costs = [float(piece.scores[i]) * (piece.lengths[i] + 1.0) ** alpha for piece, i in ranks]
         score = float(sum(costs) / (sum(piece.lengths[i] for piece, i in ranks) + 1.0) ** alpha)

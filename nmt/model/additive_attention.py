@@ -10,7 +10,8 @@ from .recurrence import Matrix
 
 
 class AdditiveAttention(Block):
-    """Attention with energies `tanh(N(h_i W_c + b) + N(s W_s)) w` and a softmax over the unmasked positions.
+    """Attention with energies `tanh(N(h_i W_c + b) + N(s W_s)) w` and a softmax over the unmasked
+    positions.
 
     Reference: Bahdanau et al. (2015), arXiv:1409.0473, appendix A.1.2.
     """
@@ -33,11 +34,16 @@ class AdditiveAttention(Block):
     def project_context(self, context: tf.Tensor, affine: Affine = affine) -> tf.Tensor:
         """Returns the term of the context in the energies, `[batch, source_time, hidden]`."""
         return over_rows(
-            lambda rows: self.context_norm(affine(rows, self.context_to_hidden, self.hidden_bias)), context
+            lambda rows: self.context_norm(affine(rows, self.context_to_hidden, self.hidden_bias)),
+            context,
         )
 
     def shares(
-        self, state: tf.Tensor, projected: tf.Tensor, source_mask: tf.Tensor, affine: Affine = affine
+        self,
+        state: tf.Tensor,
+        projected: tf.Tensor,
+        source_mask: tf.Tensor,
+        affine: Affine = affine,
     ) -> tf.Tensor:
         """Returns the weight of each source position, `[batch, source_time]`.
 
@@ -51,8 +57,11 @@ class AdditiveAttention(Block):
         energy = _energies(projected, query, self.hidden_to_score.value)
         return tf.nn.softmax(tf.where(source_mask > 0, energy, energy.dtype.min))
 
-    def attend(self, state: tf.Tensor, context: tf.Tensor, projected: tf.Tensor, source_mask: tf.Tensor) -> tf.Tensor:
-        """Returns the weighted means of the context, `[batch * hypotheses, context_units]`, for as many states.
+    def attend(
+        self, state: tf.Tensor, context: tf.Tensor, projected: tf.Tensor, source_mask: tf.Tensor
+    ) -> tf.Tensor:
+        """Returns the weighted means of the context, `[batch * hypotheses, context_units]`, for as
+        many states.
 
         It has no custom gradient, for decoding.
 
@@ -61,9 +70,12 @@ class AdditiveAttention(Block):
             context: `[batch, source_time, context_units]`.
         """
         batch, _, hidden = tf.unstack(tf.shape(projected))
-        query = tf.reshape(self.state_norm(affine(state, self.state_to_hidden)), [batch, -1, 1, hidden])
+        query = tf.reshape(
+            self.state_norm(affine(state, self.state_to_hidden)), [batch, -1, 1, hidden]
+        )
         energy = over_rows(
-            lambda rows: affine(rows, self.hidden_to_score.value), tf.tanh(projected[:, tf.newaxis] + query)
+            lambda rows: affine(rows, self.hidden_to_score.value),
+            tf.tanh(projected[:, tf.newaxis] + query),
         )
         energy = tf.where(source_mask[:, tf.newaxis] > 0, tf.squeeze(energy, -1), energy.dtype.min)
         attended = tf.matmul(tf.nn.softmax(energy), context)  # [batch, hypotheses, context_units]
@@ -72,16 +84,21 @@ class AdditiveAttention(Block):
 
 @tf.custom_gradient
 def _energies(projected: tf.Tensor, query: tf.Tensor, to_score: tf.Tensor):
-    """Returns `tanh(projected + query) w`, `[batch, time]`, of `[batch, time, hidden]` and `[batch, hidden]`.
+    """Returns `tanh(projected + query) w`, `[batch, time]`, of `[batch, time, hidden]` and `[batch,
+    hidden]`.
 
-    Its gradient computes the tanh again: storing it would take `[batch, time, hidden]` for every target word.
+    Its gradient computes the tanh again: storing it would take `[batch, time, hidden]` for every
+    target word.
     """
     hidden = tf.tanh(projected + query[:, tf.newaxis])
 
     def gradient(d_energies):
-        # Compute tanh again, and sum over time by products: on a CPU, XLA vectorizes no such sum of unknown length.
+        # Compute tanh again, and sum over time by products: on a CPU, XLA vectorizes no such sum of
+        # unknown length.
         hidden = tf.tanh(projected + query[:, tf.newaxis])
-        slope, column, rows = 1.0 - hidden * hidden, tf.squeeze(to_score, -1), d_energies[:, tf.newaxis]
+        slope = 1.0 - hidden * hidden
+        column = tf.squeeze(to_score, -1)
+        rows = d_energies[:, tf.newaxis]
         d_projected = d_energies[..., tf.newaxis] * slope * column
         d_query = tf.squeeze(rows @ slope, 1) * column
         d_to_score = tf.reduce_sum(rows @ hidden, 0)  # [1, hidden]

@@ -1,4 +1,7 @@
-"""Affine maps `x W + b` of rows. Most of the time goes into these products, so their factors may be rounded."""
+"""Affine maps `x W + b` of rows.
+
+Most of the time goes into these products, so their factors may be rounded.
+"""
 
 from collections.abc import Callable
 
@@ -9,7 +12,9 @@ Weight = tf.Tensor | keras.Variable
 Affine = Callable[..., tf.Tensor]  # `affine`, or a function of `x`, matrix and bias in its place
 
 
-def affine(x: tf.Tensor, matrix: Weight, bias: Weight | None = None, dtype: str = "float32") -> tf.Tensor:
+def affine(
+    x: tf.Tensor, matrix: Weight, bias: Weight | None = None, dtype: str = "float32"
+) -> tf.Tensor:
     """Returns `x W + b` in float32, `[rows, units]`.
 
     Args:
@@ -28,7 +33,8 @@ def affine(x: tf.Tensor, matrix: Weight, bias: Weight | None = None, dtype: str 
 
 def over_rows(function: Callable[[tf.Tensor], tf.Tensor], x: tf.Tensor) -> tf.Tensor:
     """Applies a function of `[rows, inputs]` to all rows of `[..., inputs]` at once."""
-    y, sizes = function(tf.reshape(x, [-1, x.shape[-1]])), list(x.shape[:-1])
+    y = function(tf.reshape(x, [-1, x.shape[-1]]))
+    sizes = list(x.shape[:-1])
     if sizes.count(None) == 1:
         sizes = [-1 if size is None else size for size in sizes]
     else:

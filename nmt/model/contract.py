@@ -1,4 +1,7 @@
-"""What the rest of `nmt` may ask of a translation model. `registry.py` builds one from a configuration."""
+"""What the rest of `nmt` may ask of a translation model.
+
+`registry.py` builds one from a configuration.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
@@ -6,12 +9,15 @@ from typing import Any, NamedTuple, Protocol
 import keras
 import tensorflow as tf
 
-State = Any  # a structure of tensors [rows, ...]; search selects and reorders the rows of each sentence
+State = (
+    Any  # a structure of tensors [rows, ...]; search selects and reorders the rows of each sentence
+)
 Memory = Any  # a structure of tensors [batch, ...], what all hypotheses of a sentence share; never reordered
 
 
 class NextWords(NamedTuple):
-    """How likely each word is to be the next. The log-probability of a word is its logit minus the normalizer.
+    """How likely each word is to be the next. The log-probability of a word is its logit minus the
+    normalizer.
 
     Search needs the normalized values of few words only, so the subtraction is left to it.
     """
@@ -24,11 +30,12 @@ DecodeStep = Callable[[tf.Tensor, State, Memory], tuple[NextWords, State, Memory
 
 
 class Decodable(Protocol):
-    """A model of the probability of a target sentence given a source sentence: what scoring and search need.
+    """A model of the probability of a target sentence given a source sentence: what scoring and
+    search need.
 
-    Sentences are rows of token ids, `[batch, source_time]` and `[batch, target_time]`. Id 0 ends a sentence and pads
-    it. A mask has the shape of its ids: 1.0 on words and on the one end after them, 0.0 elsewhere. All costs are
-    negative log-probabilities in nats, in float32.
+    Sentences are rows of token ids, `[batch, source_time]` and `[batch, target_time]`. Id 0 ends a
+    sentence and pads it. A mask has the shape of its ids: 1.0 on words and on the one end after
+    them, 0.0 elsewhere. All costs are negative log-probabilities in nats, in float32.
 
     A model may also have these methods; callers check whether it does:
 
@@ -39,21 +46,30 @@ class Decodable(Protocol):
     """
 
     first_word: int  # the id that a step takes at first, instead of a previous word
-    variables: list[keras.Variable]  # all weights, which a checkpoint holds; each has a unique `path`
+    variables: list[
+        keras.Variable
+    ]  # all weights, which a checkpoint holds; each has a unique `path`
 
-    def costs(self, source: tf.Tensor, source_mask: tf.Tensor, target: tf.Tensor, target_mask: tf.Tensor) -> tf.Tensor:
-        """Returns the cost of each target sentence, its end included, `[batch]`. Shapes may be dynamic."""
+    def costs(
+        self, source: tf.Tensor, source_mask: tf.Tensor, target: tf.Tensor, target_mask: tf.Tensor
+    ) -> tf.Tensor:
+        """Returns the cost of each target sentence, its end included, `[batch]`.
+
+        Shapes may be dynamic.
+        """
 
     def encode(self, source: tf.Tensor, source_mask: tf.Tensor) -> tuple[State, Memory]:
         """Returns the state before the first word and the memory, `[batch, ...]`; search drops sentences of both."""
 
     def make_step(self) -> DecodeStep:
-        """Returns the function of a decoding step. What all steps share is computed by this call, outside of the loop.
+        """Returns the function of a decoding step. What all steps share is computed by this call,
+        outside of the loop.
 
-        The function maps the last words `[rows]`, their state and the memory to the next words, the next state and the
-        next memory. There is one row for each hypothesis, and each sentence has equally many: row `i * hypotheses + j`
-        is hypothesis j of sentence i. All steps have equally many, or the first has one. A row of the state is one that
-        the step before returned for the same sentence, or that of `encode` at the first step.
+        The function maps the last words `[rows]`, their state and the memory to the next words, the
+        next state and the next memory. There is one row for each hypothesis, and each sentence has
+        equally many: row `i * hypotheses + j` is hypothesis j of sentence i. All steps have equally
+        many, or the first has one. A row of the state is one that the step before returned for the
+        same sentence, or that of `encode` at the first step.
         """
 
 
@@ -61,7 +77,9 @@ class TranslationModel(Decodable, Protocol):
     """A model that can be trained too."""
 
     trainable_variables: list[keras.Variable]  # the weights that have a gradient
-    word_tables: dict[str, list[keras.Variable]]  # of each side, those with a row for each word, and perhaps more
+    word_tables: dict[
+        str, list[keras.Variable]
+    ]  # of each side, those with a row for each word, and perhaps more
 
     def total_cost(
         self,
@@ -73,14 +91,14 @@ class TranslationModel(Decodable, Protocol):
         label_smoothing: float,
         dropout_seed: tf.Tensor | None,
     ) -> tf.Tensor:
-        """Returns the summed cost of a batch, a scalar, to be differentiated. Batch and time may be unknown sizes.
+        """Returns the summed cost of a batch, a scalar, to be differentiated. Batch and time may be
+        unknown sizes.
 
-        Args:
-            source: `[batch, source_time]` ids.
-            source_mask: `[batch, source_time]`.
-            target: `[batch, target_time]` ids.
-            target_mask: `[batch, target_time]`; all zero in a row that only fills the batch.
-            label_smoothing: Probability taken from the right word and spread evenly over the vocabulary. The model
+        Args: source: `[batch, source_time]` ids. source_mask: `[batch, source_time]`. target:
+            `[batch, target_time]` ids. target_mask: `[batch, target_time]`; all zero in a row that
+            only fills the batch. label_smoothing: Probability taken from the right word and spread
+            evenly over the vocabulary. The model
                 decides whether the right word gets a part of it too.
-            dropout_seed: `[2]` integers of 32 bits that decide all dropout, or `None` for no dropout.
+            dropout_seed: `[2]` integers of 32 bits that decide all dropout, or `None` for no
+            dropout.
         """

@@ -11,10 +11,8 @@ _USUAL = 1e-20, 1e20  # sums of exponentials that are far from the limits of flo
 def word_costs(logits: tf.Tensor, words: tf.Tensor, label_smoothing: float = 0.0) -> tf.Tensor:
     """Returns the cross entropy of each word in nats, `[...]`.
 
-    Args:
-        logits: `[..., vocabulary]`.
-        words: `[...]`, the right words.
-        label_smoothing: Share of the probability that moves from the right word to the uniform distribution over all.
+    Args: logits: `[..., vocabulary]`. words: `[...]`, the right words. label_smoothing: Share of
+        the probability that moves from the right word to the uniform distribution over all.
     """
     with tf.name_scope("softmax"):  # its name in a profile
         right = tf.gather(logits, words, batch_dims=logits.shape.rank - 1)
@@ -29,7 +27,8 @@ def log_normalizers(logits: tf.Tensor) -> tf.Tensor:
 
     Usual logits need no shift before the exponentials, which saves two passes over all of them.
     """
-    sums, (least, most) = tf.reduce_sum(tf.exp(logits), -1), _USUAL
+    sums = tf.reduce_sum(tf.exp(logits), -1)
+    (least, most) = _USUAL
     usual = tf.reduce_all((sums > least) & (sums < most))
     return tf.cond(usual, lambda: tf.math.log(sums), lambda: tf.reduce_logsumexp(logits, -1))
 
@@ -37,12 +36,13 @@ def log_normalizers(logits: tf.Tensor) -> tf.Tensor:
 def sum_in_parts(
     function: Callable[..., tf.Tensor], rows: tuple[tf.Tensor, ...], weights: tuple[tf.Tensor, ...]
 ) -> tf.Tensor:
-    """Returns the sum of a function over rows, computed together with its gradient one part of the rows at a time.
+    """Returns the sum of a function over rows, computed together with its gradient one part of the
+    rows at a time.
 
     Memory holds the intermediate results of one part only.
 
-    Args:
-        function: Maps a part of each of `rows`, and `weights`, to a scalar that depends on every weight. A row of
+    Args: function: Maps a part of each of `rows`, and `weights`, to a scalar that depends on every
+        weight. A row of
             zeros adds nothing to it.
         rows: Tensors `[rows, ...]`. Only the first has a gradient.
         weights: Tensors that all rows share. Each has a gradient.
@@ -65,7 +65,9 @@ def sum_in_parts(
 
         d_parts = tf.TensorArray(x.dtype, _PARTS, element_shape=parts[0].shape[1:])
         start = 0, tf.zeros([], x.dtype), [tf.zeros_like(weight) for weight in weights], d_parts
-        _, value, d_weights, d_parts = tf.while_loop(lambda i, *_: i < _PARTS, add_part, start, parallel_iterations=1)
+        _, value, d_weights, d_parts = tf.while_loop(
+            lambda i, *_: i < _PARTS, add_part, start, parallel_iterations=1
+        )
         d_x = tf.reshape(d_parts.stack(), [-1, *x.shape[1:]])[:count]
         return value, lambda d: [d * each for each in (d_x, *d_weights)]
 

@@ -22,7 +22,8 @@ def build_spec(model, longest: int) -> TransformerSpec:
 
     Padding is left out, as CTranslate2's own converters do, so the costs of words lack its part.
     """
-    attention, has_padding = model.encoder.stack[0].attention, model.decoder.has_padding
+    attention = model.encoder.stack[0].attention
+    has_padding = model.decoder.has_padding
     spec = TransformerSpec.from_config(
         (len(model.encoder.stack), len(model.decoder.stack)),
         attention.heads,
@@ -50,7 +51,9 @@ def build_spec(model, longest: int) -> TransformerSpec:
         for layer_spec, layer in zip(side.layer, part.stack, strict=True):
             _set_layer(layer_spec, layer)
     projection = spec.decoder.projection
-    projection.weight, *bias = (_without_padding(each, has_padding) for each in model.decoder.output_layer)
+    projection.weight, *bias = (
+        _without_padding(each, has_padding) for each in model.decoder.output_layer
+    )
     if bias:
         (projection.bias,) = bias
     return spec
@@ -66,7 +69,9 @@ def _is_rms(norm: keras.layers.Layer, units: int) -> bool:
     gain, *bias = _weights(norm) or [None]
     if gain is not None:
         centred = x - x.mean(-1, keepdims=True) if bias else x
-        expected = centred / np.sqrt(np.square(centred).mean(-1, keepdims=True) + EPSILON) * gain + sum(bias)
+        expected = centred / np.sqrt(
+            np.square(centred).mean(-1, keepdims=True) + EPSILON
+        ) * gain + sum(bias)
         if np.allclose(norm(x), expected, rtol=1e-4, atol=1e-5):
             return not bias
     raise UserError(
@@ -81,18 +86,26 @@ def _set_layer(spec: model_spec.LayerSpec, layer: TransformerLayer) -> None:
     if layer.cross_attention is not None:
         _set_attention(spec.attention, layer.cross_attention)
         _set_norm(spec.attention.layer_norm, layer.cross_residual.norm)
-    inner, outer, feed = spec.ffn.linear_0, spec.ffn.linear_1, layer.feed_forward
-    inner.weight, inner.bias = _transposed(feed.inner_kernel), feed.inner_bias.numpy()
-    outer.weight, outer.bias = _transposed(feed.outer_kernel), feed.outer_bias.numpy()
+    inner = spec.ffn.linear_0
+    outer = spec.ffn.linear_1
+    feed = layer.feed_forward
+    inner.weight = _transposed(feed.inner_kernel)
+    inner.bias = feed.inner_bias.numpy()
+    outer.weight = _transposed(feed.outer_kernel)
+    outer.bias = feed.outer_bias.numpy()
     _set_norm(spec.ffn.layer_norm, layer.feed_forward_residual.norm)
 
 
-def _set_attention(spec: attention_spec.MultiHeadAttentionSpec, attention: MultiHeadAttention) -> None:
+def _set_attention(
+    spec: attention_spec.MultiHeadAttentionSpec, attention: MultiHeadAttention
+) -> None:
     """Sets the projections: [queries, keys, values] fused in self-attention, [keys, values] in cross-attention."""
     *inputs, output = spec.linear
     each = attention.projections
     parts = [each] if len(inputs) == 1 else [each[:1], each[1:]]
-    for linear, projections in zip([*inputs, output], [*parts, [attention.output_projection]], strict=True):
+    for linear, projections in zip(
+        [*inputs, output], [*parts, [attention.output_projection]], strict=True
+    ):
         kernels, *biases = zip(*projections, strict=True)
         linear.weight = _transposed(*kernels)
         for bias in biases:

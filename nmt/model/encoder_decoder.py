@@ -13,11 +13,13 @@ from .forward_pass import ForwardPass
 
 
 class EncoderDecoder(keras.Model):
-    """A `contract.TranslationModel`, where its shapes are, whose decoder ends with a table of words.
+    """A `contract.TranslationModel`, where its shapes are, whose decoder ends with a table of
+    words.
 
-    A subclass has `encode`, `first_word`, `_hidden`, which returns the input of the output layer for every target word,
-    and the classes of its parts, `_encoder` and `_decoder`. A decoder has two members: `make_step`, which returns the
-    same for a step, and `output_layer`, the table `[words, units]` and perhaps a bias.
+    A subclass has `encode`, `first_word`, `_hidden`, which returns the input of the output layer
+    for every target word, and the classes of its parts, `_encoder` and `_decoder`. A decoder has
+    two members: `make_step`, which returns the same for a step, and `output_layer`, the table
+    `[words, units]` and perhaps a bias.
     """
 
     first_word: int
@@ -25,7 +27,9 @@ class EncoderDecoder(keras.Model):
 
     def __init__(self, config: Any, source_words: int, target_words: int):
         super().__init__(name=type(self).__name__.lower())
-        self._training_dtype = config.dtype.removeprefix("mixed_")  # `total_cost` rounds the factors of products to it
+        self._training_dtype = config.dtype.removeprefix(
+            "mixed_"
+        )  # `total_cost` rounds the factors of products to it
         self.encoder = self._encoder(source_words, config)
         shared = self.encoder.embedding if config.tie_encoder_decoder_embeddings else None
         self.decoder = self._decoder(target_words, config, shared)
@@ -35,7 +39,10 @@ class EncoderDecoder(keras.Model):
     def word_tables(self) -> dict[str, list[keras.Variable]]:
         """The weights that have an entry for each word of a side."""
         target = self.decoder.embedding.table, self.decoder.output_kernel, self.decoder.output_bias
-        return {"source": [self.encoder.embedding.table], "target": [each for each in target if each is not None]}
+        return {
+            "source": [self.encoder.embedding.table],
+            "target": [each for each in target if each is not None],
+        }
 
     def call(self, source, source_mask, target) -> tf.Tensor:
         """Returns the logits of every target word, `[batch, target_time, target_words]`."""
@@ -48,9 +55,19 @@ class EncoderDecoder(keras.Model):
         return tf.reduce_sum(word_costs(logits, target) * target_mask, -1)
 
     def total_cost(
-        self, source, source_mask, target, target_mask, *, label_smoothing: float = 0.0, dropout_seed=None
+        self,
+        source,
+        source_mask,
+        target,
+        target_mask,
+        *,
+        label_smoothing: float = 0.0,
+        dropout_seed=None,
     ) -> tf.Tensor:
-        """Returns the sum of `costs`. The logits of only one part of the words are in memory at a time."""
+        """Returns the sum of `costs`.
+
+        The logits of only one part of the words are in memory at a time.
+        """
         forward = ForwardPass(dropout_seed, self._training_dtype)
         hidden = self._hidden(source, source_mask, target, forward)
 
@@ -62,7 +79,8 @@ class EncoderDecoder(keras.Model):
         return sum_in_parts(cost, rows, self.decoder.output_layer)
 
     def make_step(self) -> DecodeStep:
-        decode, next_words = self.decoder.make_step(), self._next_words()
+        decode = self.decoder.make_step()
+        next_words = self._next_words()
 
         def step(words, state: State, memory: Memory) -> tuple[NextWords, State, Memory]:
             hidden, state, memory = decode(tf.convert_to_tensor(words), state, memory)

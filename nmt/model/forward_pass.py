@@ -4,16 +4,18 @@ import tensorflow as tf
 
 from .affine import Weight, affine
 
-_PHILOX = tf.random.Algorithm.PHILOX.value  # the same numbers with and without XLA, whose default generator is slow
+_PHILOX = (
+    tf.random.Algorithm.PHILOX.value
+)  # the same numbers with and without XLA, whose default generator is slow
 _LEVELS = 2**16  # an entry is dropped or kept by 16 random bits
 
 
 class ForwardPass:
     """A pass through a model, with its dropout masks and the precision of its matrix products.
 
-    Mask i is a pure function of the seed and i, so the same seed gives the same update: the seed is the key of the
-    generator Philox, and i the upper half of its counter. A recurrent model reuses the mask of a sequence at every time
-    step, as in Nematus.
+    Mask i is a pure function of the seed and i, so the same seed gives the same update: the seed is
+    the key of the generator Philox, and i the upper half of its counter. A recurrent model reuses
+    the mask of a sequence at every time step, as in Nematus.
 
     Args:
         seed: Tensor `[2]` of 32-bit integers, or `None` for no dropout.
@@ -21,7 +23,8 @@ class ForwardPass:
     """
 
     def __init__(self, seed: tf.Tensor | None = None, dtype: str = "float32"):
-        self._seed, self.dtype = seed, dtype
+        self._seed = seed
+        self.dtype = dtype
         self._drawn = 0
 
     def affine(self, x: tf.Tensor, matrix: Weight, bias: Weight | None = None) -> tf.Tensor:
@@ -29,7 +32,8 @@ class ForwardPass:
         return affine(x, matrix, bias, self.dtype)
 
     def draw(self, rate: float, shape) -> tf.Tensor | None:
-        """Returns a mask of `shape` with entries 0 and 1 / (1 - rate), or `None` where nothing is dropped.
+        """Returns a mask of `shape` with entries 0 and 1 / (1 - rate), or `None` where nothing is
+        dropped.
 
         The rate is rounded to a multiple of 1 / 65,536.
         """
@@ -42,10 +46,15 @@ class ForwardPass:
 
 
 def _random_levels(shape: tf.Tensor, seed: tf.Tensor, number: int) -> tf.Tensor:
-    """Returns uniform 16-bit integers. Four come from one 64-bit number, which takes a quarter of the time."""
+    """Returns uniform 16-bit integers.
+
+    Four come from one 64-bit number, which takes a quarter of the time.
+    """
     count = tf.reduce_prod(shape)
-    key, counter = tf.bitcast(seed, tf.uint64)[tf.newaxis], tf.constant([0, number], tf.uint64)
-    # tf.random would scramble the key for each mask, with many more operations to trace and compile.
+    key = tf.bitcast(seed, tf.uint64)[tf.newaxis]
+    counter = tf.constant([0, number], tf.uint64)
+    # tf.random would scramble the key for each mask, with many more operations to trace and
+    # compile.
     numbers = tf.raw_ops.StatelessRandomUniformFullIntV2(
         shape=[-(-count // 4)], key=key, counter=counter, alg=_PHILOX, dtype=tf.uint64
     )

@@ -15,7 +15,10 @@ from .recurrence import Matrix
 
 
 class GRUMasks(NamedTuple):
-    """Dropout masks of one GRU for one batch: `[batch, inputs]` twice, `[batch, units]` twice, or None."""
+    """Dropout masks of one GRU for one batch:
+
+    `[batch, inputs]` twice, `[batch, units]` twice, or None.
+    """
 
     input_to_gates: tf.Tensor | None = None
     input_to_proposal: tf.Tensor | None = None
@@ -35,26 +38,32 @@ class GRUStep(Block):
         h~    = tanh(N(x W_p + b_p) + r * N(h U_p))
         h'    = u * h + (1 - u) * h~
 
-    `project_input` computes the terms of x for all time steps at once. In a deep transition, further GRUs without input
-    follow within the same time step; they have no terms of x, and biases only with `bias_on_state`.
+    `project_input` computes the terms of x for all time steps at once. In a deep transition,
+    further GRUs without input follow within the same time step; they have no terms of x, and biases
+    only with `bias_on_state`.
 
-    Args:
-        inputs: Size of x; 0 for a GRU without input.
-        units: Size of h.
-        normalization: Kind of `N`, one of `normalization.KINDS`.
-        bias_on_state: Adds the biases to the terms of the state, `N(h U + b)`, as Nematus does in the second GRU of
+    Args: inputs: Size of x; 0 for a GRU without input. units: Size of h. normalization: Kind of
+        `N`, one of `normalization.KINDS`. bias_on_state: Adds the biases to the terms of the state,
+        `N(h U + b)`, as Nematus does in the second GRU of
             the decoder. The reset gate then multiplies the bias of the proposal too.
         transitions: Number of further GRUs in the same time step.
 
-    Reference: Cho et al. (2014), arXiv:1406.1078; Sennrich et al. (2017), arXiv:1703.04357; Miceli Barone et al.
-    (2017), arXiv:1707.07631, for deep transitions.
+    Reference: Cho et al. (2014), arXiv:1406.1078; Sennrich et al. (2017), arXiv:1703.04357; Miceli
+    Barone et al. (2017), arXiv:1707.07631, for deep transitions.
     """
 
     def __init__(
-        self, inputs: int, units: int, normalization: str, name: str, bias_on_state: bool = False, transitions: int = 0
+        self,
+        inputs: int,
+        units: int,
+        normalization: str,
+        name: str,
+        bias_on_state: bool = False,
+        transitions: int = 0,
     ):
         super().__init__(name=name)
-        self.inputs, self.units = inputs, units
+        self.inputs = inputs
+        self.units = units
         if inputs:
             self.input_to_gates = self._matrix("input_to_gates", inputs, 2 * units, _two_blocks)
             self.input_to_proposal = self._matrix("input_to_proposal", inputs, units)
@@ -69,12 +78,18 @@ class GRUStep(Block):
         with keras.name_scope(name):
             if inputs:
                 self.gates_x_norm = build_normalization(normalization, 2 * units, "gates_x_norm")
-            self.gates_state_norm = build_normalization(normalization, 2 * units, "gates_state_norm")
+            self.gates_state_norm = build_normalization(
+                normalization, 2 * units, "gates_state_norm"
+            )
             if inputs:
                 self.proposal_x_norm = build_normalization(normalization, units, "proposal_x_norm")
-            self.proposal_state_norm = build_normalization(normalization, units, "proposal_state_norm")
+            self.proposal_state_norm = build_normalization(
+                normalization, units, "proposal_state_norm"
+            )
             self.transitions = [
-                GRUStep(0, units, normalization, bias_on_state=bias_on_state, name=f"transition{number}")
+                GRUStep(
+                    0, units, normalization, bias_on_state=bias_on_state, name=f"transition{number}"
+                )
                 for number in range(1, transitions + 1)
             ]
 
@@ -89,7 +104,9 @@ class GRUStep(Block):
         own = map(Matrix, (self.state_to_gates, self.state_to_proposal), self._state_biases)
         return [*own, *(matrix for each in self.transitions for matrix in each.state_matrices)]
 
-    def masks(self, forward: ForwardPass, batch: tf.Tensor, input_rate: float, state_rate: float) -> GRUMasks:
+    def masks(
+        self, forward: ForwardPass, batch: tf.Tensor, input_rate: float, state_rate: float
+    ) -> GRUMasks:
         return GRUMasks(
             forward.draw(input_rate, [batch, self.inputs]),
             forward.draw(input_rate, [batch, self.inputs]),
@@ -104,12 +121,21 @@ class GRUStep(Block):
         """Returns the terms of the input in gates `[..., 2 * units]` and proposal `[..., units]`."""
         gates, proposal = self.input_matrices
         return (
-            over_rows(lambda rows: self.gates_x_norm(affine(rows, *gates)), drop(x, masks.input_to_gates)),
-            over_rows(lambda rows: self.proposal_x_norm(affine(rows, *proposal)), drop(x, masks.input_to_proposal)),
+            over_rows(
+                lambda rows: self.gates_x_norm(affine(rows, *gates)), drop(x, masks.input_to_gates)
+            ),
+            over_rows(
+                lambda rows: self.proposal_x_norm(affine(rows, *proposal)),
+                drop(x, masks.input_to_proposal),
+            ),
         )
 
     def step(
-        self, state: tf.Tensor, projected: tuple, masks: GRUMasks = NO_MASKS, affine: Affine = affine
+        self,
+        state: tf.Tensor,
+        projected: tuple,
+        masks: GRUMasks = NO_MASKS,
+        affine: Affine = affine,
     ) -> tf.Tensor:
         """Returns the next state `[batch, units]` from this one and the result of `project_input`."""
         gates_x, proposal_x = projected
@@ -120,13 +146,16 @@ class GRUStep(Block):
         reset, update = tf.split(gates, 2, axis=-1)
         candidate = tf.tanh(proposal_x + reset * self.proposal_state_norm(proposal))
         state = candidate + update * (state - candidate)
-        for each, own_masks in itertools.zip_longest(self.transitions, masks.transitions, fillvalue=NO_MASKS):
+        for each, own_masks in itertools.zip_longest(
+            self.transitions, masks.transitions, fillvalue=NO_MASKS
+        ):
             state = each.step(state, _NO_INPUT, own_masks, affine)
         return state
 
 
 def _two_blocks(shape, dtype=None):
     """Initialises reset and update gate as two independent `[rows, units]` blocks side by side."""
-    rows, columns = shape[0], shape[1] // 2
+    rows = shape[0]
+    columns = shape[1] // 2
     blocks = [normal_or_orthogonal(rows, columns)((rows, columns), dtype) for _ in range(2)]
     return keras.ops.concatenate(blocks, axis=1)

@@ -41,7 +41,10 @@ def without_last_gradient(x: tf.Tensor):
 
 
 class Embedding(Block):
-    """Word vectors `[words, units]`; a negative id gives zeros. With padding, the last is zeros and not trained."""
+    """Word vectors `[words, units]`; a negative id gives zeros.
+
+    With padding, the last is zeros and not trained.
+    """
 
     def __init__(
         self,
@@ -53,7 +56,8 @@ class Embedding(Block):
         has_padding: bool = False,
     ):
         super().__init__(name=name)
-        self.table, self._has_padding = self._matrix("embeddings", words, units, initializer), has_padding
+        self.table = self._matrix("embeddings", words, units, initializer)
+        self._has_padding = has_padding
         if has_padding:
             self.table.assign(np.concatenate([self.table[:-1], np.zeros([1, units])]))
 

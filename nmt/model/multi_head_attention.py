@@ -11,14 +11,19 @@ from .forward_pass import ForwardPass, drop
 from .layers import Block
 
 Positions = Sequence[tf.Tensor]  # batch and time of the positions that are rows of one matrix
-Projection = tuple[Weight, ...]  # a matrix [units, units], or several side by side, and perhaps a bias
+Projection = tuple[
+    Weight, ...
+]  # a matrix [units, units], or several side by side, and perhaps a bias
 
 _MASKED = -1e9  # as in Nematus
 _PRODUCTS = ("queries", "keys", "values", "output")
 
 
 class KeysAndValues(NamedTuple):
-    """Keys and values of the positions that attention reads. Keys are stored as the product with queries takes them."""
+    """Keys and values of the positions that attention reads.
+
+    Keys are stored as the product with queries takes them.
+    """
 
     keys: tf.Tensor  # [batch, heads, units / heads, time]
     values: tf.Tensor  # [batch, heads, time, units / heads]
@@ -29,7 +34,9 @@ class KeysAndValues(NamedTuple):
         return cls(tf.linalg.matrix_transpose(keys), values)
 
     def append(self, new: "KeysAndValues") -> "KeysAndValues":
-        return KeysAndValues(tf.concat([self.keys, new.keys], 3), tf.concat([self.values, new.values], 2))
+        return KeysAndValues(
+            tf.concat([self.keys, new.keys], 3), tf.concat([self.values, new.values], 2)
+        )
 
 
 class MultiHeadAttention(Block):
@@ -38,19 +45,22 @@ class MultiHeadAttention(Block):
         head_i = softmax(Q_i K_i^T / sqrt(units / h) + bias) V_i
         output = [head_1, ..., head_h] W_o
 
-    Q, K, V are products of the input or the memory with one matrix each, split into heads. The four products may have
-    biases.
+    Q, K, V are products of the input or the memory with one matrix each, split into heads. The four
+    products may have biases.
 
-    Reference: Vaswani et al. (2017), arXiv:1706.03762, section 3.2; Zhou et al. (2020), arXiv:2004.13342, DropHead.
+    Reference: Vaswani et al. (2017), arXiv:1706.03762, section 3.2; Zhou et al. (2020),
+    arXiv:2004.13342, DropHead.
     """
 
     def __init__(self, config: Any, name: str):
         super().__init__(name=name)
-        self.units, self.heads = config.state_size, config.transformer_num_heads
+        self.units = config.state_size
+        self.heads = config.transformer_num_heads
         self.weight_rate = config.transformer_dropout_attn
         self.head_rate = config.transformer_drophead  # of whole heads, drawn for each sentence
         self.queries, self.keys, self.values, self.output_kernel = (
-            self._matrix(matrix, self.units, self.units, keras.initializers.GlorotUniform()) for matrix in _PRODUCTS
+            self._matrix(matrix, self.units, self.units, keras.initializers.GlorotUniform())
+            for matrix in _PRODUCTS
         )
         self._biases = []
         if config.transformer_attention_bias:
@@ -69,10 +79,17 @@ class MultiHeadAttention(Block):
 
     def fused(self) -> Projection:
         """Returns the projections to queries, keys and values as one, to `3 * units`."""
-        return tuple(tf.concat([each.value for each in weights], -1) for weights in zip(*self.projections, strict=True))
+        return tuple(
+            tf.concat([each.value for each in weights], -1)
+            for weights in zip(*self.projections, strict=True)
+        )
 
     def project(
-        self, x: tf.Tensor, sizes: Positions, projections: Sequence[Projection], forward: ForwardPass
+        self,
+        x: tf.Tensor,
+        sizes: Positions,
+        projections: Sequence[Projection],
+        forward: ForwardPass,
     ) -> list[tf.Tensor]:
         """Returns each projection of the rows, `[batch, heads, time, units / heads]`.
 
@@ -82,12 +99,19 @@ class MultiHeadAttention(Block):
         """
         found = []
         for projection in projections:
-            parts = [*sizes, projection[0].shape[1] // self.units, self.heads, self.units // self.heads]
+            parts = [
+                *sizes,
+                projection[0].shape[1] // self.units,
+                self.heads,
+                self.units // self.heads,
+            ]
             split = tf.reshape(forward.affine(x, *projection), parts)
             found += tf.unstack(tf.transpose(split, [2, 0, 3, 1, 4]))
         return found
 
-    def call(self, queries: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
+    def call(
+        self, queries: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor, *, forward: ForwardPass
+    ) -> tf.Tensor:
         """Returns what each position attends to in the memory, `[batch * time, units]`.
 
         Args:

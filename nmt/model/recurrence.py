@@ -1,10 +1,11 @@
 """Recurrences over time whose weight gradients are computed after the loop.
 
-By default TensorFlow computes the gradient of every matrix at every time step and adds them up, which is bound by
-memory bandwidth. Here the forward loop stores the result `z = x W + b` of each product. The backward loop
-differentiates one step at a time with the stored z in place of the products, and stores x and dz. Afterwards the
-gradient of W is one product of all x and all dz. Only this product is rounded. Products of one time step stay in
-float32: they are too small to gain from less precision.
+By default TensorFlow computes the gradient of every matrix at every time step and adds them up,
+which is bound by memory bandwidth. Here the forward loop stores the result `z = x W + b` of each
+product. The backward loop differentiates one step at a time with the stored z in place of the
+products, and stores x and dz. Afterwards the gradient of W is one product of all x and all dz. Only
+this product is rounded. Products of one time step stay in float32: they are too small to gain from
+less precision.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,15 +36,18 @@ def scan(
     dtype: str = "float32",
     reverse: bool = False,
 ) -> Structure:
-    """Runs a recurrence over time. Returns the states after each step, a structure of `[batch, time, ...]`.
+    """Runs a recurrence over time. Returns the states after each step, a structure of `[batch,
+    time, ...]`.
 
-    Args:
-        step: Maps a state, one time step of `sequences`, `constants`, and a function in place of `affine` to the next
+    Args: step: Maps a state, one time step of `sequences`, `constants`, and a function in place of
+        `affine` to the next
             state.
         sequences: A structure of `[batch, time, units]`.
         initial: The state before the first step, a structure of `[batch, ...]`.
-        matrices: The matrices that the step's `affine` calls multiply by, in the order of the calls.
-        constants: Other tensors that the step uses and that need a gradient; variables need not be listed.
+        matrices: The matrices that the step's `affine` calls multiply by, in the order of the
+        calls.
+        constants: Other tensors that the step uses and that need a gradient; variables need not be
+        listed.
         dtype: The factors of the weights' gradients are rounded to it.
         reverse: Runs from the last time step to the first; the result keeps the order of the input.
     """
@@ -57,12 +61,15 @@ def scan(
     )
 
     def flat_step(state, inputs, constants, affine):
-        state, inputs = tf.nest.pack_sequence_as(initial, state), tf.nest.pack_sequence_as(sequences, inputs)
+        state = tf.nest.pack_sequence_as(initial, state)
+        inputs = tf.nest.pack_sequence_as(sequences, inputs)
         return tf.nest.flatten(step(state, inputs, constants, affine))
 
     @tf.custom_gradient
     def run(*tensors):
-        recurrence = _Recurrence(flat_step, matrices, tf.nest.pack_sequence_as(arguments, tensors), dtype, reverse)
+        recurrence = _Recurrence(
+            flat_step, matrices, tf.nest.pack_sequence_as(arguments, tensors), dtype, reverse
+        )
         return recurrence.forwards(), recurrence.backwards
 
     states = run(*tf.nest.flatten(arguments))
@@ -72,10 +79,21 @@ def scan(
 class _Recurrence:
     """One run of a recurrence; its tensors are [time, batch, ...]."""
 
-    def __init__(self, step: Step, matrices: Sequence[Matrix], arguments: Structure, dtype: str, reverse: bool):
-        self._step, self._matrices, self._dtype, self._reverse = step, matrices, dtype, reverse
+    def __init__(
+        self,
+        step: Step,
+        matrices: Sequence[Matrix],
+        arguments: Structure,
+        dtype: str,
+        reverse: bool,
+    ):
+        self._step = step
+        self._matrices = matrices
+        self._dtype = dtype
+        self._reverse = reverse
         self._inputs, self._start, self._constants, self._factors, biases = arguments
-        self._time, biases = tf.shape(self._inputs[0])[0], iter(biases)
+        self._time = tf.shape(self._inputs[0])[0]
+        biases = iter(biases)
         self._biases = [None if matrix.bias is None else next(biases) for matrix in matrices]
 
     def forwards(self) -> list[tf.Tensor]:
@@ -102,28 +120,45 @@ class _Recurrence:
         def body(i, d_state, d_summed, arrays):
             t = i if self._reverse else self._time - 1 - i
             zs = [z[t] for z in self._results]
-            products = _Products(self._matrices, lambda x, number: _replaced(x, zs[number], transposed[number]))
+            products = _Products(
+                self._matrices, lambda x, number: _replaced(x, zs[number], transposed[number])
+            )
             d_after = [later[t] + carried for later, carried in zip(d_states, d_state, strict=True)]
             sources = ([x[t] for x in before], [x[t] for x in self._inputs], summed, zs)
             with tf.GradientTape() as tape:
                 tape.watch(sources)
                 after = self._step(*sources[:2], self._constants, products)
-            d_state, d_inputs, d_here, dzs = tape.gradient(after, sources, d_after, unconnected_gradients="zero")
+            d_state, d_inputs, d_here, dzs = tape.gradient(
+                after, sources, d_after, unconnected_gradients="zero"
+            )
             d_summed = [a + b for a, b in zip(d_summed, d_here, strict=True)]
             return i + 1, d_state, d_summed, _write(arrays, t, (d_inputs, products.inputs, dzs))
 
         factors = [[self._row(factor, side) for factor in self._factors] for side in (-2, -1)]
         zeros = [[tf.zeros_like(x) for x in each] for each in (self._start, summed)]
         stored = ([x[0] for x in self._inputs], *factors)
-        d_start, d_summed, (d_inputs, xs, dzs) = self._loop(body, *zeros, stored=stored, like=d_states[0])
-        d_weights = [_weight_gradient(*each, self._dtype) for each in zip(xs, dzs, self._factors, strict=True)]
-        d_biases = [tf.reduce_sum(dz, [0, 1]) for dz, bias in zip(dzs, self._biases, strict=True) if bias is not None]
-        d_constants, d_variables = d_summed[: len(self._constants)], d_summed[len(self._constants) :]
+        d_start, d_summed, (d_inputs, xs, dzs) = self._loop(
+            body, *zeros, stored=stored, like=d_states[0]
+        )
+        d_weights = [
+            _weight_gradient(*each, self._dtype)
+            for each in zip(xs, dzs, self._factors, strict=True)
+        ]
+        d_biases = [
+            tf.reduce_sum(dz, [0, 1])
+            for dz, bias in zip(dzs, self._biases, strict=True)
+            if bias is not None
+        ]
+        d_constants = d_summed[: len(self._constants)]
+        d_variables = d_summed[len(self._constants) :]
         gradients = [*d_inputs, *d_start, *d_constants, *d_weights, *d_biases]
         return (gradients, d_variables) if variables else gradients
 
     def _before(self, start: tf.Tensor, states: tf.Tensor) -> tf.Tensor:
-        return tf.concat([states[1:], start[tf.newaxis]] if self._reverse else [start[tf.newaxis], states[:-1]], 0)
+        return tf.concat(
+            [states[1:], start[tf.newaxis]] if self._reverse else [start[tf.newaxis], states[:-1]],
+            0,
+        )
 
     def _row(self, factor: tf.Tensor, side: int) -> tf.Tensor:
         """Returns zeros of the shape of what a product takes (side -2) or returns (-1), `[batch, units]`."""
@@ -132,8 +167,9 @@ class _Recurrence:
     def _loop(self, body: Callable, *variables, stored: Structure, like: tf.Tensor | None = None):
         """Returns the variables after all steps, and what the steps stored, `[time, batch, ...]`.
 
-        XLA hoists constant zeros and would allocate the arrays of every loop at once. So the backward loop fills its
-        arrays with an element of `like`, `[time, batch, units]`, whose value XLA cannot know; the loop overwrites it.
+        XLA hoists constant zeros and would allocate the arrays of every loop at once. So the
+        backward loop fills its arrays with an element of `like`, `[time, batch, units]`, whose
+        value XLA cannot know; the loop overwrites it.
         """
 
         def array(x):
@@ -144,28 +180,41 @@ class _Recurrence:
 
         def run():
             arrays = tf.nest.map_structure(array, stored)
-            done = tf.while_loop(lambda i, *_: i < self._time, body, (0, *variables, arrays), parallel_iterations=1)
+            done = tf.while_loop(
+                lambda i, *_: i < self._time, body, (0, *variables, arrays), parallel_iterations=1
+            )
             time = self._inputs[0].shape[0]
-            stacks = tf.nest.map_structure(lambda x: tf.ensure_shape(x.stack(), [time, *x.element_shape]), done[-1])
+            stacks = tf.nest.map_structure(
+                lambda x: tf.ensure_shape(x.stack(), [time, *x.element_shape]), done[-1]
+            )
             return [*done[1:-1], stacks]
 
         if self._dtype == "float32" or tf.executing_eagerly():
             return run()
-        # On a CPU, a mixed-precision update is not compiled as a whole, but its loops are faster when compiled.
+        # On a CPU, a mixed-precision update is not compiled as a whole, but its loops are faster
+        # when compiled.
         return tf.function(run, jit_compile=True, autograph=False)()
 
 
 class _Products:
-    """Takes the place of `affine` in a step. `product` maps `x` and the number of the call to the result."""
+    """Takes the place of `affine` in a step.
+
+    `product` maps `x` and the number of the call to the result.
+    """
 
     def __init__(self, matrices: Sequence[Matrix], product: Callable[[tf.Tensor, int], tf.Tensor]):
-        self._matrices, self._product, self.inputs, self.results = matrices, product, [], []
+        self._matrices = matrices
+        self._product = product
+        self.inputs = []
+        self.results = []
 
     def __call__(self, x: tf.Tensor, weight: Weight, bias: Weight | None = None) -> tf.Tensor:
         number = len(self.inputs)
         declared = self._matrices[number] if number < len(self._matrices) else Matrix(None)
         if declared.weight is not weight or declared.bias is not bias:
-            raise ValueError(f"`affine` call {number} of the step is not what `matrices` declares there")
+            raise ValueError(
+                f"`affine` call {number} of the step is not what `matrices` declares there"
+            )
         self.inputs.append(x)
         self.results.append(self._product(x, number))
         return self.results[-1]

@@ -8,4 +8,6 @@ ARCHITECTURES = {"rnn": (".rnnsearch", "RNNSearch"), "transformer": (".transform
 def build_model(config, source_words: int, target_words: int):
     """Builds the `contract.TranslationModel` that a `config.Config` describes, with initial weights."""
     module, name = ARCHITECTURES[config.model_type]
-    return getattr(importlib.import_module(module, __package__), name)(config, source_words, target_words)
+    return getattr(importlib.import_module(module, __package__), name)(
+        config, source_words, target_words
+    )

@@ -22,26 +22,31 @@ class Memory(NamedTuple):
     """The source sentences as the decoder sees them."""
 
     context: tf.Tensor  # [batch, source_time, 2 * units], zero on padding
-    projected: tf.Tensor  # [batch, source_time, 2 * units], the term of the context in the attention energies
+    projected: (
+        tf.Tensor
+    )  # [batch, source_time, 2 * units], the term of the context in the attention energies
     mask: tf.Tensor  # [batch, source_time]
 
 
 class Encoder(Block):
-    """Maps source ids `[batch, source_time]` to their context `[batch, source_time, 2 * units]`, zero on padding.
+    """Maps source ids `[batch, source_time]` to their context `[batch, source_time, 2 * units]`,
+    zero on padding.
 
-    Two stacks of GRUs read the words, one forwards and one backwards. In each stack the direction alternates from level
-    to level, and every level but the first adds its states to its inputs.
+    Two stacks of GRUs read the words, one forwards and one backwards. In each stack the direction
+    alternates from level to level, and every level but the first adds its states to its inputs.
 
     Reference: Zhou et al. (2016), arXiv:1606.04199; Miceli Barone et al. (2017), arXiv:1707.07631.
     """
 
     def __init__(self, words: int, config: Any):
         super().__init__(name="encoder")
-        self._config, units = config, config.state_size
+        self._config = config
+        units = config.state_size
 
         def stack(name: str) -> list[GRUStep]:
             sizes = [config.embedding_size] + [units] * (config.rnn_enc_depth - 1)
-            kind, more = config.layer_normalization_type, config.rnn_enc_transition_depth - 1
+            kind = config.layer_normalization_type
+            more = config.rnn_enc_transition_depth - 1
             return [
                 GRUStep(size, units, kind, transitions=more, name=f"{name}{level or ''}")
                 for level, size in enumerate(sizes)
@@ -54,24 +59,34 @@ class Encoder(Block):
 
     def call(self, source: tf.Tensor, mask: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
         batch, time = tf.unstack(tf.shape(source))
-        words = drop(self.embedding(source), forward.draw(self._config.rnn_dropout_source, [batch, time, 1]))
+        words = drop(
+            self.embedding(source), forward.draw(self._config.rnn_dropout_source, [batch, time, 1])
+        )
         states = [
             self._run_stack(self.forward_stack, words, mask, forward, reverse=False),
             self._run_stack(self.backward_stack, words, mask, forward, reverse=True),
         ]
-        if len(self.forward_stack) % 2 == 0:  # as in Nematus, those that end left to right come first
+        if (
+            len(self.forward_stack) % 2 == 0
+        ):  # as in Nematus, those that end left to right come first
             states.reverse()
         return tf.concat(states, -1)
 
-    def _run_stack(self, stack: list[GRUStep], words, mask, forward: ForwardPass, *, reverse: bool) -> tf.Tensor:
+    def _run_stack(
+        self, stack: list[GRUStep], words, mask, forward: ForwardPass, *, reverse: bool
+    ) -> tf.Tensor:
         first, *others = stack
         states = self._run(first, words, mask, forward, self._config.rnn_dropout_embedding, reverse)
         for gru in others:
             reverse = not reverse
-            states += self._run(gru, states, mask, forward, self._config.rnn_dropout_hidden, reverse)
+            states += self._run(
+                gru, states, mask, forward, self._config.rnn_dropout_hidden, reverse
+            )
         return states
 
-    def _run(self, gru: GRUStep, inputs, mask, forward: ForwardPass, rate: float, reverse: bool) -> tf.Tensor:
+    def _run(
+        self, gru: GRUStep, inputs, mask, forward: ForwardPass, rate: float, reverse: bool
+    ) -> tf.Tensor:
         """Returns all states, zero on padding; `rate` drops inputs."""
         batch = tf.shape(inputs)[0]
         masks = gru.masks(forward, batch, rate, self._config.rnn_dropout_hidden)
@@ -82,52 +97,77 @@ class Encoder(Block):
             return gru.step(state, x, masks, affine) * keep
 
         sequences = (gru.project_input(inputs, masks, forward.affine), mask[..., tf.newaxis])
-        return scan(step, sequences, initial, gru.state_matrices, dtype=forward.dtype, reverse=reverse)
+        return scan(
+            step, sequences, initial, gru.state_matrices, dtype=forward.dtype, reverse=reverse
+        )
 
 
 class Decoder(Block):
-    """The conditional GRU: a GRU on the previous word, attention, a second GRU on the attended context, deep output.
+    """The conditional GRU: a GRU on the previous word, attention, a second GRU on the attended
+    context, deep output.
 
-    Each further level is a GRU that reads the states of the level below and adds its own states to them. All levels
-    begin with the same state.
+    Each further level is a GRU that reads the states of the level below and adds its own states to
+    them. All levels begin with the same state.
 
-    Reference: Sennrich et al. (2017), arXiv:1703.04357, section 3; Miceli Barone et al. (2017), arXiv:1707.07631.
+    Reference: Sennrich et al. (2017), arXiv:1703.04357, section 3; Miceli Barone et al. (2017),
+    arXiv:1707.07631.
     """
 
     def __init__(self, words: int, config: Any, shared: Embedding | None):
         super().__init__(name="decoder")
-        embedding, units, normalization = config.embedding_size, config.state_size, config.layer_normalization_type
-        kind, deep = config.output_hidden_activation, config.rnn_dec_deep_context
-        self._config, self.units, self.levels = config, units, config.rnn_dec_depth
+        embedding = config.embedding_size
+        units = config.state_size
+        normalization = config.layer_normalization_type
+        kind = config.output_hidden_activation
+        deep = config.rnn_dec_deep_context
+        self._config = config
+        self.units = units
+        self.levels = config.rnn_dec_depth
         with keras.name_scope(self.name):
             self.initial_state = Projection(2 * units, units, normalization, "initial_state")
             self.embedding = shared or Embedding(words, embedding, "embedding")
             self.word_gru = GRUStep(embedding, units, normalization, name="word_gru")
             self.attention = AdditiveAttention(2 * units, units, normalization, "attention")
-            gru = functools.partial(GRUStep, units=units, normalization=normalization, bias_on_state=True)
-            self.context_gru = gru(2 * units, transitions=config.rnn_dec_base_transition_depth - 2, name="context_gru")
-            inputs, more = 3 * units if deep else units, config.rnn_dec_high_transition_depth - 1
-            self.high_grus = [gru(inputs, transitions=more, name=f"high{i}") for i in range(self.levels - 1)]
+            gru = functools.partial(
+                GRUStep, units=units, normalization=normalization, bias_on_state=True
+            )
+            self.context_gru = gru(
+                2 * units, transitions=config.rnn_dec_base_transition_depth - 2, name="context_gru"
+            )
+            inputs = 3 * units if deep else units
+            more = config.rnn_dec_high_transition_depth - 1
+            self.high_grus = [
+                gru(inputs, transitions=more, name=f"high{i}") for i in range(self.levels - 1)
+            ]
             self.from_word = Projection(embedding, embedding, normalization, "from_word")
             self.from_state = Projection(units, embedding, normalization, "from_state")
             self.from_context = Projection(2 * units, embedding, normalization, "from_context")
-            self.activation = PReLU(embedding, "output_activation") if kind == "prelu" else keras.activations.get(kind)
+            self.activation = (
+                PReLU(embedding, "output_activation")
+                if kind == "prelu"
+                else keras.activations.get(kind)
+            )
         self.output_bias = self._vector("output_bias", words)
         self.output_kernel = None
         if not config.tie_decoder_embeddings:
             small = keras.initializers.RandomNormal(stddev=0.01)
             self.output_kernel = self._matrix("output_kernel", words, embedding, small)
 
-    def remember(self, context: tf.Tensor, mask: tf.Tensor, forward: ForwardPass) -> tuple[tf.Tensor, Memory]:
+    def remember(
+        self, context: tf.Tensor, mask: tf.Tensor, forward: ForwardPass
+    ) -> tuple[tf.Tensor, Memory]:
         """Returns the first state of each level `[batch, units]`, from the mean of the context, and the memory."""
-        batch, width = tf.shape(context)[0], context.shape[-1]
+        batch = tf.shape(context)[0]
+        width = context.shape[-1]
         mean = tf.reduce_sum(context, 1) / tf.reduce_sum(mask, 1, keepdims=True)
         mean = drop(mean, forward.draw(self._config.rnn_dropout_hidden, [batch, width]))
         state = tf.tanh(self.initial_state(mean, affine=forward.affine))
         dropped = drop(context, forward.draw(self._config.rnn_dropout_hidden, [batch, width]))
         return state, Memory(context, self.attention.project_context(dropped, forward.affine), mask)
 
-    def call(self, words: tf.Tensor, state: tf.Tensor, *, memory: Memory, forward: ForwardPass) -> tf.Tensor:
+    def call(
+        self, words: tf.Tensor, state: tf.Tensor, *, memory: Memory, forward: ForwardPass
+    ) -> tf.Tensor:
         """Returns the input of the output layer for the word after each of `words`, `[batch, time, embedding]`."""
         batch, time = tf.unstack(tf.shape(words))
         embedded = self.embedding(words)
@@ -140,7 +180,9 @@ class Decoder(Block):
 
         def step(carried, x, constants, affine):
             def attend(query):
-                return affine(self.attention.shares(query, constants[0], memory.mask, affine), memory.context)
+                return affine(
+                    self.attention.shares(query, constants[0], memory.mask, affine), memory.context
+                )
 
             return self._recur(carried[0], x, attend, masks, affine)
 
@@ -151,14 +193,21 @@ class Decoder(Block):
             *self.context_gru.input_matrices,
             *self.context_gru.state_matrices,
         ]
-        states, attended = scan(step, projected, initial, matrices, [memory.projected], dtype=forward.dtype)
+        states, attended = scan(
+            step, projected, initial, matrices, [memory.projected], dtype=forward.dtype
+        )
         for gru in self.high_grus:
             states += self._run_high(gru, states, attended, state, forward)
         return self._deep_output(embedded, states, attended, forward)
 
     def _run_high(self, gru: GRUStep, below, attended, state, forward: ForwardPass) -> tf.Tensor:
         """Returns the states of a further level, `[batch, time, units]`."""
-        masks = gru.masks(forward, tf.shape(below)[0], self._config.rnn_dropout_hidden, self._config.rnn_dropout_hidden)
+        masks = gru.masks(
+            forward,
+            tf.shape(below)[0],
+            self._config.rnn_dropout_hidden,
+            self._config.rnn_dropout_hidden,
+        )
         projected = gru.project_input(self._high_input(below, attended), masks, forward.affine)
 
         def step(state, x, _, affine):
@@ -170,22 +219,35 @@ class Decoder(Block):
         """Returns the input of a further level, for one time step or for all of them."""
         return tf.concat([below, attended], -1) if self._config.rnn_dec_deep_context else below
 
-    def step(self, words: tf.Tensor, state: tf.Tensor, memory: Memory) -> tuple[tf.Tensor, tf.Tensor, Memory]:
-        """Returns the input of the output layer for the word after `words` `[rows]`, the next state and the memory.
+    def step(
+        self, words: tf.Tensor, state: tf.Tensor, memory: Memory
+    ) -> tuple[tf.Tensor, tf.Tensor, Memory]:
+        """Returns the input of the output layer for the word after `words` `[rows]`, the next state
+        and the memory.
 
-        A state holds those of all levels side by side. Each sentence of the memory has equally many rows.
+        A state holds those of all levels side by side. Each sentence of the memory has equally many
+        rows.
         """
         embedded = self.embedding(words)
         base, *high = tf.split(state, self.levels, -1)
         projected = self.word_gru.project_input(embedded)
-        base, attended = self._recur(base, projected, lambda query: self.attention.attend(query, *memory))
-        output, states = base, [base]
+        base, attended = self._recur(
+            base, projected, lambda query: self.attention.attend(query, *memory)
+        )
+        output = base
+        states = [base]
         for gru, own in zip(self.high_grus, high, strict=True):
             states.append(gru.step(own, gru.project_input(self._high_input(output, attended))))
             output += states[-1]
-        return self._deep_output(embedded, output, attended, ForwardPass()), tf.concat(states, -1), memory
+        return (
+            self._deep_output(embedded, output, attended, ForwardPass()),
+            tf.concat(states, -1),
+            memory,
+        )
 
-    def make_step(self) -> Callable[[tf.Tensor, tf.Tensor, Memory], tuple[tf.Tensor, tf.Tensor, Memory]]:
+    def make_step(
+        self,
+    ) -> Callable[[tf.Tensor, tf.Tensor, Memory], tuple[tf.Tensor, tf.Tensor, Memory]]:
         return self.step
 
     def attention_weights(self, words: tf.Tensor, state: tf.Tensor, memory: Memory) -> tf.Tensor:
@@ -205,7 +267,12 @@ class Decoder(Block):
         return scan(step, projected, (state, tf.zeros_like(memory.mask)))[1]
 
     def _recur(
-        self, state, projected_word, attend: Callable, masks=(NO_MASKS, None, NO_MASKS), affine: Affine = affine
+        self,
+        state,
+        projected_word,
+        attend: Callable,
+        masks=(NO_MASKS, None, NO_MASKS),
+        affine: Affine = affine,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Runs one time step of the first level; returns the next state and the attended context."""
         word_masks, query_mask, context_masks = masks
@@ -227,9 +294,15 @@ class Decoder(Block):
             return drop(x, forward.draw(rate, [tf.shape(x)[0], x.shape[-1]]))
 
         hidden = self.activation(
-            self.from_word(dropped(embedded, self._config.rnn_dropout_embedding), affine=forward.affine)
-            + self.from_state(dropped(states, self._config.rnn_dropout_hidden), affine=forward.affine)
-            + self.from_context(dropped(attended, self._config.rnn_dropout_hidden), affine=forward.affine)
+            self.from_word(
+                dropped(embedded, self._config.rnn_dropout_embedding), affine=forward.affine
+            )
+            + self.from_state(
+                dropped(states, self._config.rnn_dropout_hidden), affine=forward.affine
+            )
+            + self.from_context(
+                dropped(attended, self._config.rnn_dropout_hidden), affine=forward.affine
+            )
         )
         return dropped(hidden, self._config.rnn_dropout_embedding)
 
@@ -241,7 +314,8 @@ class RNNSearch(EncoderDecoder):
     """
 
     first_word = NO_WORD
-    _encoder, _decoder = Encoder, Decoder
+    _encoder = Encoder
+    _decoder = Decoder
 
     def _hidden(self, source, source_mask, target, forward: ForwardPass) -> tf.Tensor:
         state, memory = self._remember(source, source_mask, forward)

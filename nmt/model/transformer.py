@@ -1,4 +1,7 @@
-"""The Transformer, with sinusoid positions. With the norm before each sublayer, it equals that of Nematus."""
+"""The Transformer, with sinusoid positions.
+
+With the norm before each sublayer, it equals that of Nematus.
+"""
 
 import math
 from collections.abc import Callable
@@ -19,14 +22,16 @@ from .transformer_layers import TransformerLayer, sinusoids
 
 FIRST_WORD = 1  # the id of <GO> in Nematus's dictionaries
 
-State = tf.Tensor  # [rows, words], the bias that hides the words of other hypotheses among those of the memory
+State = (
+    tf.Tensor
+)  # [rows, words], the bias that hides the words of other hypotheses among those of the memory
 
 
 class Memory(NamedTuple):
     """What the decoder knows of the source sentences and of the words so far.
 
-    Keys and values of a word stay where its hypothesis was when it was added, so none are copied when search reorders
-    the hypotheses. A row of the state hides those that do not belong to it.
+    Keys and values of a word stay where its hypothesis was when it was added, so none are copied
+    when search reorders the hypotheses. A row of the state hides those that do not belong to it.
     """
 
     source: list[KeysAndValues]  # for each layer
@@ -39,14 +44,21 @@ class Encoder(Block):
 
     def __init__(self, words: int, config: Any):
         super().__init__(name="encoder")
-        self.rate, self.positions = config.transformer_dropout_embeddings, config.transformer_positions
+        self.rate = config.transformer_dropout_embeddings
+        self.positions = config.transformer_positions
         with keras.name_scope(self.name):
-            self.embedding = _embedding(words, config, of_target=config.tie_encoder_decoder_embeddings)
-            self.stack = [TransformerLayer(config, f"layer_{i + 1}") for i in range(config.transformer_enc_depth)]
+            self.embedding = _embedding(
+                words, config, of_target=config.tie_encoder_decoder_embeddings
+            )
+            self.stack = [
+                TransformerLayer(config, f"layer_{i + 1}")
+                for i in range(config.transformer_enc_depth)
+            ]
             self.final_norm = _final_norm(config)
 
     def call(self, source: tf.Tensor, bias: tf.Tensor, *, forward: ForwardPass) -> tf.Tensor:
-        x, sizes = _embed(source, self.embedding.rows, 0, self.positions), tf.unstack(tf.shape(source))
+        x = _embed(source, self.embedding.rows, 0, self.positions)
+        sizes = tf.unstack(tf.shape(source))
         x = drop(x, forward.draw(self.rate, tf.shape(x)))
         for layer in self.stack:
             x, _ = layer(x, sizes, bias, layer.attention.projections, forward=forward)
@@ -58,7 +70,8 @@ class Decoder(Block):
 
     def __init__(self, words: int, config: Any, shared: Embedding | None):
         super().__init__(name="decoder")
-        self.rate, self.positions = config.transformer_dropout_embeddings, config.transformer_positions
+        self.rate = config.transformer_dropout_embeddings
+        self.positions = config.transformer_positions
         with keras.name_scope(self.name):
             self.embedding = shared or _embedding(words, config, of_target=True)
             names = [f"layer_{i + 1}" for i in range(config.transformer_dec_depth)]
@@ -76,7 +89,10 @@ class Decoder(Block):
         """Returns the memory of the context `[batch * source_time, units]`."""
         batch, _, _, time = tf.unstack(tf.shape(bias))
         attentions = [layer.cross_attention for layer in self.stack]
-        source = [each.project(context, [batch, time], each.projections[1:], forward) for each in attentions]
+        source = [
+            each.project(context, [batch, time], each.projections[1:], forward)
+            for each in attentions
+        ]
         return Memory([KeysAndValues.of(*each) for each in source], bias, [None] * len(source))
 
     def call(self, words: tf.Tensor, *, memory: Memory, forward: ForwardPass) -> tf.Tensor:
@@ -90,7 +106,9 @@ class Decoder(Block):
 
     def make_step(self) -> Callable[[tf.Tensor, State, Memory], tuple[tf.Tensor, State, Memory]]:
         """Returns the function that maps the last words `[rows]` to the input of the output layer and what follows."""
-        projections = [[layer.attention.fused()] for layer in self.stack]  # one product for a few rows saves time
+        projections = [
+            [layer.attention.fused()] for layer in self.stack
+        ]  # one product for a few rows saves time
 
         def step(words, state, memory):
             sentences = tf.shape(memory.bias)[0]
@@ -100,15 +118,21 @@ class Decoder(Block):
             x = _embed(words[:, tf.newaxis], self.embedding.rows, time, self.positions)
             state = tf.concat([state, tf.tile(others_bias(hypotheses), [sentences, 1])], 1)
             bias = tf.reshape(state, [sentences, 1, hypotheses, tf.shape(state)[1]])
-            hidden, memory = self._run(x, [sentences, hypotheses], bias, memory, projections, ForwardPass())
+            hidden, memory = self._run(
+                x, [sentences, hypotheses], bias, memory, projections, ForwardPass()
+            )
             return hidden, state, memory
 
         return step
 
-    def _run(self, x, sizes, bias, memory: Memory, projections, forward: ForwardPass) -> tuple[tf.Tensor, Memory]:
+    def _run(
+        self, x, sizes, bias, memory: Memory, projections, forward: ForwardPass
+    ) -> tuple[tf.Tensor, Memory]:
         """Returns the output of the layers, of the shape of `x`, and the memory with the words of `x`."""
         words = []
-        for layer, own, source, past in zip(self.stack, projections, memory.source, memory.words, strict=True):
+        for layer, own, source, past in zip(
+            self.stack, projections, memory.source, memory.words, strict=True
+        ):
             x, after = layer(x, sizes, bias, own, source, memory.bias, past, forward=forward)
             words.append(after)
         return self.final_norm(x), memory._replace(words=words)
@@ -119,7 +143,9 @@ class Decoder(Block):
         table = self.embedding.rows if self.output_kernel is None else self.output_kernel.value
         if self.output_bias is None:
             return (table,)
-        return table, without_last_gradient(self.output_bias.value) if self.has_padding else self.output_bias.value
+        return table, without_last_gradient(
+            self.output_bias.value
+        ) if self.has_padding else self.output_bias.value
 
 
 class Transformer(EncoderDecoder):
@@ -128,7 +154,8 @@ class Transformer(EncoderDecoder):
     Reference: Vaswani et al. (2017), arXiv:1706.03762.
     """
 
-    _encoder, _decoder = Encoder, Decoder
+    _encoder = Encoder
+    _decoder = Decoder
 
     def __init__(self, config: Any, source_words: int, target_words: int):
         padding = int(config.transformer_start_with_padding)  # a row after those of the words
@@ -146,7 +173,8 @@ class Transformer(EncoderDecoder):
 
     def encode(self, source, source_mask) -> tuple[State, Memory]:
         memory = self._remember(source, source_mask, ForwardPass())
-        batch, heads = tf.shape(source)[0], self.decoder.stack[0].attention.heads
+        batch = tf.shape(source)[0]
+        heads = self.decoder.stack[0].attention.heads
         units = self.decoder.stack[0].attention.units // heads
         none = KeysAndValues(
             _growing(tf.zeros([batch, heads, units, 0]), [None, heads, units, None]),
@@ -157,23 +185,31 @@ class Transformer(EncoderDecoder):
 
     @staticmethod
     def _smoothed_costs(logits: tf.Tensor, words: tf.Tensor, smoothing: float) -> tf.Tensor:
-        """Returns the cost of each word, `[...]`, minus the entropy of the smoothed labels: the least cost is 0.
+        """Returns the cost of each word, `[...]`, minus the entropy of the smoothed labels: the
+        least cost is 0.
 
-        As in Nematus, the probability that smoothing takes from the right word goes only to the other words.
+        As in Nematus, the probability that smoothing takes from the right word goes only to the
+        other words.
         """
         if not smoothing:
             return word_costs(logits, words)
         others = logits.shape[-1] - 1
-        entropy = -(1 - smoothing) * math.log(1 - smoothing) - smoothing * math.log(smoothing / others)
+        entropy = -(1 - smoothing) * math.log(1 - smoothing) - smoothing * math.log(
+            smoothing / others
+        )
         return word_costs(logits, words, smoothing * (others + 1) / others) - entropy
 
     def _next_words(self) -> Callable[[tf.Tensor], NextWords]:
-        """Returns the function to the next words. Padding counts in the normalizers and is no next word."""
+        """Returns the function to the next words.
+
+        Padding counts in the normalizers and is no next word.
+        """
         if not self.decoder.has_padding:
             return super()._next_words()
         table, *given = self.decoder.output_layer
         bias = given[0] if given else tf.zeros([table.shape[0]])
-        matrix, biases = tf.transpose(table[:-1]), bias[:-1]
+        matrix = tf.transpose(table[:-1])
+        biases = bias[:-1]
 
         def next_words(hidden: tf.Tensor) -> NextWords:
             logits = affine(hidden, matrix, biases)
@@ -194,7 +230,8 @@ def _growing(x: tf.Tensor, shape: list[int | None]) -> tf.Tensor:
 
 
 def _embedding(words: int, config: Any, *, of_target: bool) -> Embedding:
-    # Multiplied by the root of their size, these begin with the scale of the positions. Glorot's would be much smaller.
+    # Multiplied by the root of their size, these begin with the scale of the positions. Glorot's
+    # would be much smaller.
     normal = keras.initializers.RandomNormal(stddev=config.state_size**-0.5)
     has_padding = of_target and config.transformer_start_with_padding
     return Embedding(words, config.state_size, "embedding", normal, has_padding=has_padding)
@@ -210,7 +247,9 @@ def _final_norm(config: Any) -> Callable[[tf.Tensor], tf.Tensor]:
 def _embed(ids: tf.Tensor, table: tf.Tensor, first: tf.Tensor | int, positions: str) -> tf.Tensor:
     """Returns embeddings times the root of their size plus positions, `[batch * time, units]`."""
     x = _look_up(table, ids)
-    x = x * x.shape[-1] ** 0.5 + sinusoids(first, ids.shape[1] or tf.shape(ids)[1], x.shape[-1], positions)
+    x = x * x.shape[-1] ** 0.5 + sinusoids(
+        first, ids.shape[1] or tf.shape(ids)[1], x.shape[-1], positions
+    )
     return tf.reshape(x, [-1, x.shape[-1]])
 
 
@@ -218,7 +257,8 @@ def _embed(ids: tf.Tensor, table: tf.Tensor, first: tf.Tensor | int, positions: 
 def _look_up(table: tf.Tensor, ids: tf.Tensor):
     """Returns rows of a table, with a dense gradient.
 
-    So the norm that clipping uses counts each word once, as in Nematus master, not each of its occurrences.
+    So the norm that clipping uses counts each word once, as in Nematus master, not each of its
+    occurrences.
     """
 
     def gradient(d_rows):

@@ -27,9 +27,12 @@ class Residual(Block):
 
     def __init__(self, config: Any, name: str):
         super().__init__(name=name)
-        self.is_pre, self.rate = config.transformer_norm_position == "pre", config.transformer_dropout_residual
+        self.is_pre = config.transformer_norm_position == "pre"
+        self.rate = config.transformer_dropout_residual
         with keras.name_scope(name):
-            self.norm = build_normalization(config.layer_normalization_type, config.state_size, "norm")
+            self.norm = build_normalization(
+                config.layer_normalization_type, config.state_size, "norm"
+            )
 
     def input(self, x: tf.Tensor) -> tf.Tensor:
         """Returns the input of f, `[rows, units]`."""
@@ -46,8 +49,11 @@ class FeedForward(Block):
 
     def __init__(self, config: Any, name: str):
         super().__init__(name=name)
-        self.rate, self.activation = config.transformer_dropout_relu, config.transformer_activation
-        units, inner, glorot = config.state_size, config.transformer_ffn_hidden_size, keras.initializers.GlorotUniform
+        self.rate = config.transformer_dropout_relu
+        self.activation = config.transformer_activation
+        units = config.state_size
+        inner = config.transformer_ffn_hidden_size
+        glorot = keras.initializers.GlorotUniform
         self.inner_kernel = self._matrix("inner_kernel", units, inner, glorot())
         self.inner_bias = self._vector("inner_bias", inner)
         self.outer_kernel = self._matrix("outer_kernel", inner, units, glorot())
@@ -88,22 +94,28 @@ class TransformerLayer(Block):
     ) -> tuple[tf.Tensor, KeysAndValues]:
         """Returns the output, of the shape of `x`, and the keys and values of all positions so far.
 
-        Args:
-            x: All positions of the sentences or, in decoding, a new one of each hypothesis, `[rows, units]`.
-            sizes: Sentences, and positions of each.
-            bias: That of the self-attention; see `MultiHeadAttention.call`.
-            projections: Those of the self-attention, single or fused.
-            source: Keys and values of the source.
-            source_bias: That of the attention to the source, `[batch, 1, 1, source_time]`.
-            past: Keys and values of the positions before, of all hypotheses of a sentence.
+        Args: x: All positions of the sentences or, in decoding, a new one of each hypothesis,
+            `[rows, units]`. sizes: Sentences, and positions of each. bias: That of the
+            self-attention; see `MultiHeadAttention.call`. projections: Those of the self-attention,
+            single or fused. source: Keys and values of the source. source_bias: That of the
+            attention to the source, `[batch, 1, 1, source_time]`. past: Keys and values of the
+            positions before, of all hypotheses of a sentence.
         """
-        queries, *new = self.attention.project(self.attention_residual.input(x), sizes, projections, forward)
+        queries, *new = self.attention.project(
+            self.attention_residual.input(x), sizes, projections, forward
+        )
         own = KeysAndValues.of(*new)
         own = own if past is None else past.append(own)
-        x = self.attention_residual.sum(x, self.attention(queries, own, bias, forward=forward), forward)
+        x = self.attention_residual.sum(
+            x, self.attention(queries, own, bias, forward=forward), forward
+        )
         if (cross := self.cross_attention) is not None:
-            (queries,) = cross.project(self.cross_residual.input(x), sizes, cross.projections[:1], forward)
-            x = self.cross_residual.sum(x, cross(queries, source, source_bias, forward=forward), forward)
+            (queries,) = cross.project(
+                self.cross_residual.input(x), sizes, cross.projections[:1], forward
+            )
+            x = self.cross_residual.sum(
+                x, cross(queries, source, source_bias, forward=forward), forward
+            )
         fed = self.feed_forward(self.feed_forward_residual.input(x), forward=forward)
         return self.feed_forward_residual.sum(x, fed, forward), own
 
@@ -111,17 +123,20 @@ class TransformerLayer(Block):
 def sinusoids(first: tf.Tensor | int, count: tf.Tensor | int, units: int, kind: str) -> tf.Tensor:
     """Returns the vectors `[sin(t w), cos(t w)]` of positions t, `[count, units]`.
 
-    The frequencies w fall from 1 in a geometric series, whose last one is 1 / 10,000, or whose next one would be.
-    Sines and cosines are halves side by side.
+    The frequencies w fall from 1 in a geometric series, whose last one is 1 / 10,000, or whose next
+    one would be. Sines and cosines are halves side by side.
 
     Args:
         units: Size of the embeddings, an even number of at least 4.
         kind: `tensor2tensor` or `paper`, see `transformer_positions` of the configuration.
 
-    Reference: Vaswani et al. (2017), arXiv:1706.03762, section 3.5, where sines and cosines alternate.
+    Reference: Vaswani et al. (2017), arXiv:1706.03762, section 3.5, where sines and cosines
+    alternate.
     """
     half = units // 2
     steps = half - 1 if kind == "tensor2tensor" else half
     frequencies = tf.exp(tf.range(half, dtype=tf.float32) * (-math.log(_LONGEST_WAVE) / steps))
-    angles = tf.cast(tf.range(count) + first, tf.float32)[:, tf.newaxis] * frequencies  # [count, half]
+    angles = (
+        tf.cast(tf.range(count) + first, tf.float32)[:, tf.newaxis] * frequencies
+    )  # [count, half]
     return tf.concat([tf.sin(angles), tf.cos(angles)], -1)

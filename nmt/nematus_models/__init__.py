@@ -1,1 +1,4 @@
-"""Import and export of Nematus's checkpoints. Only this folder knows Nematus's names of options and variables."""
+"""Import and export of Nematus's checkpoints.
+
+Only this folder knows Nematus's names of options and variables.
+"""

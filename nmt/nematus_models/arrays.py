@@ -19,24 +19,31 @@ def assign(
     path: Path,
     advice: str,
 ) -> None:
-    """Assigns all variables from the arrays of a file, or none if an array is missing, left over or of another shape.
+    """Assigns all variables from the arrays of a file, or none if an array is missing, left over or
+    of another shape.
 
     Args:
         name_of: Maps the path of a variable, and the names there are, to the name of its array.
         is_transposed: Whether the array of this name is the transpose of its variable.
         advice: What to do where the arrays do not fit.
     """
-    values, wrong, left = [], [], set(arrays)
+    values = []
+    wrong = []
+    left = set(arrays)
     for variable in variables:
         name = name_of(variable.path, arrays)
         left.discard(name)
-        shape, found = list(variable.shape), arrays.get(name)
+        shape = list(variable.shape)
+        found = arrays.get(name)
         if is_transposed(name):
-            shape, found = shape[::-1], None if found is None else found.T
+            shape = shape[::-1]
+            found = None if found is None else found.T
         if found is None:
             wrong.append(f"{name} {shape} is missing")
         elif found.shape != tuple(variable.shape):
-            wrong.append(f"{name} has shape {list(arrays[name].shape)}, but the model needs {shape}")
+            wrong.append(
+                f"{name} has shape {list(arrays[name].shape)}, but the model needs {shape}"
+            )
         values.append((variable, found))
     wrong += [f"{name} {list(arrays[name].shape)} is left over" for name in sorted(left)]
     if wrong:

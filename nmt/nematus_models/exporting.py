@@ -17,7 +17,13 @@ from . import rnn_names, transformer_names
 
 _NEVER = -1e9  # bias of a word that is never predicted
 _SAME = (  # options with the same name and meaning in master
-    *("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset", "model_type"),
+    *(
+        "source_dataset",
+        "target_dataset",
+        "valid_source_dataset",
+        "valid_target_dataset",
+        "model_type",
+    ),
     *("embedding_size", "state_size", "layer_normalization_type", "tie_decoder_embeddings"),
     *("tie_encoder_decoder_embeddings", "maxlen", "batch_size", "learning_rate", "clip_c"),
 )
@@ -36,39 +42,60 @@ class Words(NamedTuple):
 def export_checkpoint(to: Path, directory: Path, version: str) -> None:
     """Writes `to`.index, `to`.data-00000-of-00001, `to`.json and two dictionaries.
 
-    Costs are those of this model. Nematus master reads id 2 as `<UNK>` and, in a Transformer, id 1 as `<GO>`. If our
-    unknown word has id 1, an RNN gets an extra row for `<GO>` that it never predicts. In a Transformer, only an
-    untied source embedding gets such a row. Otherwise the unknown word serves as `<GO>`, and the dictionary has no
-    `<UNK>`.
+    Costs are those of this model. Nematus master reads id 2 as `<UNK>` and, in a Transformer, id 1
+    as `<GO>`. If our unknown word has id 1, an RNN gets an extra row for `<GO>` that it never
+    predicts. In a Transformer, only an untied source embedding gets such a row. Otherwise the
+    unknown word serves as `<GO>`, and the dictionary has no `<UNK>`.
 
-    Args:
-        to: Path of the checkpoint without extension, as for Nematus's `-m`.
-        version: `v0.3`, or `master`, also for v0.5, where a Transformer must tie all its embeddings.
+    Args: to: Path of the checkpoint without extension, as for Nematus's `-m`. version: `v0.3`, or
+        `master`, also for v0.5, where a Transformer must tie all its embeddings.
     """
     dictionaries = [to.with_name(f"{to.name}.{side}.json") for side in ("source", "target")]
-    files = [*dictionaries, *(Path(f"{to}.{end}") for end in ("json", "index", "data-00000-of-00001"))]
+    files = [
+        *dictionaries,
+        *(Path(f"{to}.{end}") for end in ("json", "index", "data-00000-of-00001")),
+    ]
     if found := [path for path in files if path.exists()]:
         raise UserError(f"{found[0]} exists already; give another name than {to}")
     system = load_system(directory)
-    config, suffixes = system.config, [Path(name).suffix for name in system.config.dictionaries]
-    copies = [directory / f"{side}{suffix}" for side, suffix in zip(("source", "target"), suffixes, strict=True)]
+    config = system.config
+    suffixes = [Path(name).suffix for name in system.config.dictionaries]
+    copies = [
+        directory / f"{side}{suffix}"
+        for side, suffix in zip(("source", "target"), suffixes, strict=True)
+    ]
     words = list(map(_words, copies, system.vocabularies))
     _refuse(config, words, version)
     arrays = {variable.path: variable.numpy() for variable in system.model.variables}
-    # A table that gives logits without a bias cannot take a row for `<GO>` without changing a probability.
+    # A table that gives logits without a bias cannot take a row for `<GO>` without changing a
+    # probability.
     is_rnn = config.model_type == "rnn"
     has_room = (is_rnn or not config.tie_encoder_decoder_embeddings, is_rnn)
-    inserted = [version == "master" and side.unknown == 1 and room for side, room in zip(words, has_room, strict=True)]
+    inserted = [
+        version == "master" and side.unknown == 1 and room
+        for side, room in zip(words, has_room, strict=True)
+    ]
     arrays = {path: _with_row(path, array, inserted) for path, array in arrays.items()}
-    new_words = [_with_specials(side, more, version) for side, more in zip(words, inserted, strict=True)]
+    new_words = [
+        _with_specials(side, more, version) for side, more in zip(words, inserted, strict=True)
+    ]
     named = dict(_named(config, arrays, version))
     if version == "v0.3":
         # The state of an optimizer before its first update, which v0.3 expects in every checkpoint.
-        moments = {f"{name}/{slot}": np.zeros_like(x) for name, x in named.items() for slot in ("Adam", "Adam_1")}
-        powers = {"beta1_power": np.float32(config.adam_beta1), "beta2_power": np.float32(config.adam_beta2)}
+        moments = {
+            f"{name}/{slot}": np.zeros_like(x)
+            for name, x in named.items()
+            for slot in ("Adam", "Adam_1")
+        }
+        powers = {
+            "beta1_power": np.float32(config.adam_beta1),
+            "beta2_power": np.float32(config.adam_beta2),
+        }
         named |= moments | powers | {"time": np.int32(0)}
     to.parent.mkdir(parents=True, exist_ok=True)
-    options = _options(config, new_words, version) | {"dictionaries": [str(path.resolve()) for path in dictionaries]}
+    options = _options(config, new_words, version) | {
+        "dictionaries": [str(path.resolve()) for path in dictionaries]
+    }
     contents = [*(each.ids for each in new_words), options]
     try:
         tf.raw_ops.SaveV2(
@@ -97,29 +124,33 @@ def _words(path: Path, vocabulary: Vocabulary) -> Words:
 
 
 def _refuse(config: Config, words: Sequence[Words], version: str) -> None:
-    kind, is_transformer, is_old = (
-        config.layer_normalization_type,
-        config.model_type == "transformer",
-        version == "v0.3",
-    )
+    kind = config.layer_normalization_type
+    is_transformer = config.model_type == "transformer"
+    is_old = version == "v0.3"
     computed_otherwise = (config.rnn_dec_depth, config.rnn_enc_transition_depth) != (1, 1)
     reasons = {
         f"it has no {kind}": kind not in _KINDS,
         "it has no Transformer": is_transformer and is_old,
-        "it cannot tie the embeddings of encoder and decoder": is_old and config.tie_encoder_decoder_embeddings,
-        "it computes --rnn_dec_depth and --rnn_enc_transition_depth above 1 differently": is_old and computed_otherwise,
+        "it cannot tie the embeddings of encoder and decoder": is_old
+        and config.tie_encoder_decoder_embeddings,
+        "it computes --rnn_dec_depth and --rnn_enc_transition_depth above 1 differently": is_old
+        and computed_otherwise,
     }
     reasons |= {
-        f"it cannot read an unknown word of id {side.unknown}": side.unknown not in ((1,) if is_old else (1, 2))
+        f"it cannot read an unknown word of id {side.unknown}": side.unknown
+        not in ((1,) if is_old else (1, 2))
         for side in words
     }
     if is_transformer and not is_old:
         reasons |= {
             "its Transformers always normalize (--layer_normalization_type)": kind == "none",
             "its Transformers fail without --tie_decoder_embeddings": not config.tie_decoder_embeddings,
-            "its Transformers need <GO> at id 1": any(x.unknown == 2 and x.ids.get("<GO>") != 1 for x in words),
+            "its Transformers need <GO> at id 1": any(
+                x.unknown == 2 and x.ids.get("<GO>") != 1 for x in words
+            ),
             **{
-                f"its Transformers lack --{name} {getattr(config, name)}": getattr(config, name) != value
+                f"its Transformers lack --{name} {getattr(config, name)}": getattr(config, name)
+                != value
                 for name, value in transformer_names.PARTS.items()
             },
         }
@@ -142,28 +173,42 @@ def _with_specials(words: Words, inserted: bool, version: str) -> Words:
     if words.unknown == 2:
         return words
     others = {word: i + inserted for word, i in words.ids.items() if i > 1}
-    if version == "v0.3":  # which knows its special words by their ids, so a word may have their names
+    if (
+        version == "v0.3"
+    ):  # which knows its special words by their ids, so a word may have their names
         return Words({"eos": 0, "UNK": 1} | others, 1, words.size)
     special = {"<EOS>": 0, "<GO>": 1} | ({"<UNK>": 2} if inserted else {})
     return Words(special | others | special, len(special) - 1, words.size + inserted)
 
 
-def _named(config: Config, arrays: dict[str, np.ndarray], version: str) -> Iterable[tuple[str, np.ndarray]]:
+def _named(
+    config: Config, arrays: dict[str, np.ndarray], version: str
+) -> Iterable[tuple[str, np.ndarray]]:
     """Yields the variables with their names in a version of Nematus."""
     if config.model_type == "transformer":
         depths = {"encoder": config.transformer_enc_depth, "decoder": config.transformer_dec_depth}
-        last = [f"transformer_model/{side}/layer_{depth}/final_transform/" for side, depth in depths.items()]
+        last = [
+            f"transformer_model/{side}/layer_{depth}/final_transform/"
+            for side, depth in depths.items()
+        ]
         for path, array in arrays.items():
             yield transformer_names.nematus_name(path, last), array
         return
     for path, array in arrays.items():
         name = rnn_names.nematus_name(path, ())
-        name = f"{name.removesuffix('scale')}new_std" if version == "v0.3" and name.endswith("/scale") else name
+        name = (
+            f"{name.removesuffix('scale')}new_std"
+            if version == "v0.3" and name.endswith("/scale")
+            else name
+        )
         yield name, array.T if name == rnn_names.TRANSPOSED else array
 
 
 def _options(config: Config, words: list[Words], version: str) -> dict[str, Any]:
-    """Returns the options, without the dictionaries. Label smoothing would change the costs that master prints."""
+    """Returns the options, without the dictionaries.
+
+    Label smoothing would change the costs that master prints.
+    """
     normalizes = config.layer_normalization_type != "none"
     common = {
         "model_version": 0.2,
@@ -181,8 +226,16 @@ def _options(config: Config, words: list[Words], version: str) -> dict[str, Any]
         depths = {names[1]: getattr(config, name) for name, names in rnn_names.DEPTHS.items()}
         common |= {"use_layer_norm": normalizes, "use_dropout": False, "decay_c": 0.0}
         return common | depths | {"valid_batch_size": config.valid_batch_size}
-    common |= {"rnn_layer_normalization": normalizes, "label_smoothing": 0.0, "exponential_smoothing": 0.0}
+    common |= {
+        "rnn_layer_normalization": normalizes,
+        "label_smoothing": 0.0,
+        "exponential_smoothing": 0.0,
+    }
     common["gradient_aggregation_steps"] = config.gradient_aggregation_steps
     if config.model_type == "transformer":
         return common | {name: getattr(config, name) for name in transformer_names.OPTIONS}
-    return common | {name: getattr(config, name) for name in rnn_names.DEPTHS} | {"rnn_use_dropout": False}
+    return (
+        common
+        | {name: getattr(config, name) for name in rnn_names.DEPTHS}
+        | {"rnn_use_dropout": False}
+    )

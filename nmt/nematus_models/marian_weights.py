@@ -9,7 +9,8 @@ import numpy as np
 from ..errors import UserError
 from ..storage.files import path_inside
 
-TABLE, BIAS = "model.shared.weight", "final_logits_bias"
+TABLE = "model.shared.weight"
+BIAS = "final_logits_bias"
 _BLOCKS = {
     "self_attention": "self_attn",
     "cross_attention": "encoder_attn",
@@ -33,7 +34,8 @@ _WEIGHTS = {
     "gamma": "weight",
     "beta": "bias",
 }
-# What some files hold besides the weights: copies of the table, and positions. config.json says that they are those.
+# What some files hold besides the weights: copies of the table, and positions. config.json says
+# that they are those.
 _COPY = re.compile(r"lm_head\.weight|model\.(encoder|decoder)\.embed_(tokens|positions)\.weight")
 # The last parts of names in files of TensorFlow.
 _OF_TENSORFLOW = {"kernel": "weight", "gamma": "weight", "beta": "bias", "embeddings": "weight"}
@@ -50,7 +52,11 @@ def marian_name(path: str, names: Collection[str] = ()) -> str:
         return BIAS
     side, layer, block, *_, weight = path.split("/")
     name = f"model.{side}.layers.{int(layer.removeprefix('layer_')) - 1}"
-    return f"{name}.{_BLOCKS[block]}.{_WEIGHTS[weight]}" if block in _BLOCKS else f"{name}.{_WEIGHTS[weight]}"
+    return (
+        f"{name}.{_BLOCKS[block]}.{_WEIGHTS[weight]}"
+        if block in _BLOCKS
+        else f"{name}.{_WEIGHTS[weight]}"
+    )
 
 
 def is_transposed(name: str) -> bool:
@@ -65,7 +71,9 @@ def read_weights(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
     if path is None:
         if (pickled := folder / "pytorch_model.bin").exists():
             raise UserError(f"{pickled} is not read: {_CONVERT.format(folder)}")
-        raise UserError(f"{folder} has neither model.safetensors nor tf_model.h5; download the whole model again")
+        raise UserError(
+            f"{folder} has neither model.safetensors nor tf_model.h5; download the whole model again"
+        )
     path_inside(path, folder)
     try:
         arrays = dict(readers[path.name](path))
@@ -100,16 +108,26 @@ def _read_hdf5(path: Path) -> Iterator[tuple[str, np.ndarray]]:
 
     found = []
     with h5py.File(path, "r") as file:
-        file.visititems(lambda _, each: found.append(each) if isinstance(each, h5py.Dataset) else None)
+        file.visititems(
+            lambda _, each: found.append(each) if isinstance(each, h5py.Dataset) else None
+        )
         sets = [each for each in found if not each.name.startswith("/optimizer_weights")]
         stored = sum(each.nbytes for each in sets)
         for each in sets:
-            if each.external or each.is_virtual or each.id.get_storage_size() < each.nbytes or each.dtype.kind != "f":
-                raise UserError(f"{path} has {each.name}, which is no plain array of numbers; copy it again")
+            if (
+                each.external
+                or each.is_virtual
+                or each.id.get_storage_size() < each.nbytes
+                or each.dtype.kind != "f"
+            ):
+                raise UserError(
+                    f"{path} has {each.name}, which is no plain array of numbers; copy it again"
+                )
         if stored > path.stat().st_size:
             raise UserError(f"{path} has arrays of more bytes than the file; copy it again")
         for each in sets:
-            name, array = _name_of(each.name), np.asarray(each[()], np.float32)
+            name = _name_of(each.name)
+            array = np.asarray(each[()], np.float32)
             yield name, array.T if is_transposed(name) else array
 
 

@@ -15,14 +15,22 @@ DEPTHS = {
     "rnn_enc_depth": ("rnn_enc_depth", "enc_depth"),
     "rnn_enc_transition_depth": ("rnn_enc_transition_depth", "enc_recurrence_transition_depth"),
     "rnn_dec_depth": ("rnn_dec_depth", "dec_depth"),
-    "rnn_dec_base_transition_depth": ("rnn_dec_base_transition_depth", "dec_base_recurrence_transition_depth"),
-    "rnn_dec_high_transition_depth": ("rnn_dec_high_transition_depth", "dec_high_recurrence_transition_depth"),
+    "rnn_dec_base_transition_depth": (
+        "rnn_dec_base_transition_depth",
+        "dec_base_recurrence_transition_depth",
+    ),
+    "rnn_dec_high_transition_depth": (
+        "rnn_dec_high_transition_depth",
+        "dec_high_recurrence_transition_depth",
+    ),
     "rnn_dec_deep_context": ("rnn_dec_deep_context", "dec_deep_context"),
 }
 _RATES = ("embedding", "hidden", "source", "target")
 
 # Our GRUs have paths such as encoder/forward2/transition1/gates_bias.
-_GRU = re.compile(r"(?:encoder|decoder)/(forward|backward|word_gru|context_gru|high)(\d*)/(?:transition(\d+)/)?")
+_GRU = re.compile(
+    r"(?:encoder|decoder)/(forward|backward|word_gru|context_gru|high)(\d*)/(?:transition(\d+)/)?"
+)
 _GRUS = {
     "forward": "encoder/forward-stack/level{level}/gru{step}/",
     "backward": "encoder/backward-stack/level{level}/gru{step}/",
@@ -46,7 +54,10 @@ _WEIGHTS = {
     "bias": ("b",),
     "gamma": ("new_std",),
     "beta": ("new_mean",),
-    "scale": ("scale", "new_std"),  # RMSNorm; in v0.3, as in the models that the paper's authors publish, new_std
+    "scale": (
+        "scale",
+        "new_std",
+    ),  # RMSNorm; in v0.3, as in the models that the paper's authors publish, new_std
 }
 
 
@@ -65,20 +76,28 @@ def options(nematus: dict[str, Any]) -> dict[str, Any]:
 
 def refusals(nematus: dict[str, Any]) -> list[str]:
     """Returns why models with these options of Nematus cannot be imported."""
-    found, depths = [], {name: given(nematus, spellings) or 1 for name, spellings in DEPTHS.items()}
-    if depths["rnn_dec_depth"] != 1 and "gradient_aggregation_steps" not in nematus:  # an option since v0.5
+    found = []
+    depths = {name: given(nematus, spellings) or 1 for name, spellings in DEPTHS.items()}
+    if (
+        depths["rnn_dec_depth"] != 1 and "gradient_aggregation_steps" not in nematus
+    ):  # an option since v0.5
         found.append(
             "the decoder has several levels and comes from Nematus before v0.5, which computes them differently in "
             "training and translation; train it again with master"
         )
     deep = depths["rnn_dec_depth"] != 1 or depths["rnn_enc_transition_depth"] != 1
     if nematus.get("theano_compat") and deep:
-        found.append("theano_compat with transitions in the encoder or several levels in the decoder is not supported")
+        found.append(
+            "theano_compat with transitions in the encoder or several levels in the decoder is not supported"
+        )
     return found
 
 
 def _dropout(nematus: dict[str, Any], rate: str) -> float:
-    """Returns a dropout rate. In Nematus, rates above 0 have no effect unless a switch turns dropout on."""
+    """Returns a dropout rate.
+
+    In Nematus, rates above 0 have no effect unless a switch turns dropout on.
+    """
     if not given(nematus, ("rnn_use_dropout", "use_dropout")):
         return 0.0
     return given(nematus, (f"rnn_dropout_{rate}", f"dropout_{rate}")) or 0.0
@@ -93,10 +112,14 @@ def kind_of(names: Iterable[str]) -> str:
 def nematus_name(path: str, names: Collection[str]) -> str:
     """Returns Nematus's name of our variable; if versions of Nematus differ, the name among `names`."""
     if gru := _GRU.match(path):
-        kind, level, step = gru[1], int(gru[2] or 0), int(gru[3] or 0)
+        kind = gru[1]
+        level = int(gru[2] or 0)
+        step = int(gru[3] or 0)
         path = _GRUS[kind].format(level=level, step=step, after_word=step + 1) + path[gru.end() :]
     elif beginning := next((each for each in _LAYERS if path.startswith(each)), None):
         path = _LAYERS[beginning] + path.removeprefix(beginning)
     layer, _, weight = path.rpartition("/")
-    spellings = [f"{layer.removesuffix('/norm')}/{name}" for name in _WEIGHTS.get(weight, (weight,))]
+    spellings = [
+        f"{layer.removesuffix('/norm')}/{name}" for name in _WEIGHTS.get(weight, (weight,))
+    ]
     return next((name for name in spellings if name in names), spellings[0])

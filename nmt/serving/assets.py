@@ -14,23 +14,28 @@ WARMUP = "assets.extra/tf_serving_warmup_requests"  # TensorFlow Serving looks f
 
 def write_card(export: Path, card: dict[str, Any]) -> None:
     (export / CARD).parent.mkdir(exist_ok=True)
-    (export / CARD).write_text(f"{json.dumps(card, indent=2, ensure_ascii=False)}\n", encoding="utf-8")
+    (export / CARD).write_text(
+        f"{json.dumps(card, indent=2, ensure_ascii=False)}\n", encoding="utf-8"
+    )
 
 
 def read_card(export: Path) -> dict[str, Any] | None:
     file = export / CARD
     if not file.exists():
         return None
-    return json.loads(file.read_text(encoding="utf-8"), parse_constant=lambda _: None)  # JSON has no NaN
+    return json.loads(
+        file.read_text(encoding="utf-8"), parse_constant=lambda _: None
+    )  # JSON has no NaN
 
 
 def write_warmup(export: Path, functions: dict[str, Any], sentences: Sequence) -> bool:
-    """Writes requests that a server runs before it serves a model, so that the first caller does not wait.
+    """Writes requests that a server runs before it serves a model, so that the first caller does
+    not wait.
 
     Returns `False` where the package `tensorflow-serving-api` is missing.
 
-    Args:
-        sentences: Texts, or rows of ids. Each signature gets one request with the first sentence and one with all.
+    Args: sentences: Texts, or rows of ids. Each signature gets one request with the first sentence
+        and one with all.
     """
     try:
         from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
@@ -43,7 +48,9 @@ def write_warmup(export: Path, functions: dict[str, Any], sentences: Sequence) -
                 request.model_spec.signature_name = name
                 for spec in function.input_signature:
                     request.inputs[spec.name].CopyFrom(tf.make_tensor_proto(texts, spec.dtype))
-                log = prediction_log_pb2.PredictionLog(predict_log=prediction_log_pb2.PredictLog(request=request))
+                log = prediction_log_pb2.PredictionLog(
+                    predict_log=prediction_log_pb2.PredictLog(request=request)
+                )
                 file.write(log.SerializeToString())
     return True
 
@@ -57,7 +64,9 @@ def read_warmup(export: Path) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
         return
     for record in tf.data.TFRecordDataset(str(file)):
         log = prediction_log_pb2.PredictionLog.FromString(record.numpy())
-        if not log.HasField("predict_log"):  # a request that the service does not answer, such as to classify
+        if not log.HasField(
+            "predict_log"
+        ):  # a request that the service does not answer, such as to classify
             continue
         request = log.predict_log.request
         inputs = {name: tf.make_ndarray(value) for name, value in request.inputs.items()}

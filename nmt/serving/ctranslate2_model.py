@@ -13,7 +13,10 @@ _LONGEST_INPUT = 1024  # tokens to which CTranslate2 shortens a source sentence 
 
 
 def save_ctranslate2(model, vocabularies: Vocabularies, to: str | os.PathLike) -> None:
-    """Writes a directory that `ctranslate2.Translator` loads, in float32. It maps tokens, not texts, to tokens."""
+    """Writes a directory that `ctranslate2.Translator` loads, in float32.
+
+    It maps tokens, not texts, to tokens.
+    """
     if not hasattr(model, "ctranslate2_spec"):
         raise UserError(
             "CTranslate2 runs one Transformer (--model_type transformer), neither an RNN nor an ensemble; "
@@ -23,12 +26,16 @@ def save_ctranslate2(model, vocabularies: Vocabularies, to: str | os.PathLike) -
     spec = model.ctranslate2_spec(longest + 1)
     source, target = map(_tokens, vocabularies)
     # CTranslate2 takes one name of the end, and one of the unknown word, for both sides.
-    source[END], source[vocabularies.source.unknown] = target[END], target[vocabularies.target.unknown]
+    source[END] = target[END]
+    source[vocabularies.source.unknown] = target[vocabularies.target.unknown]
     spec.register_source_vocabulary(source)
     spec.register_target_vocabulary(target)
     spec.config.add_source_eos = True
-    spec.config.eos_token, spec.config.unk_token = target[END], target[vocabularies.target.unknown]
-    start = target[END if spec.decoder.start_from_zero_embedding else model.first_word]  # which zeros take the place of
+    spec.config.eos_token = target[END]
+    spec.config.unk_token = target[vocabularies.target.unknown]
+    start = target[
+        END if spec.decoder.start_from_zero_embedding else model.first_word
+    ]  # which zeros take the place of
     spec.config.bos_token = spec.config.decoder_start_token = start
     spec.validate()
     spec.optimize()

@@ -15,21 +15,26 @@ from .signatures import IdSignatures, Signatures
 
 
 def save_signatures(
-    signatures: Signatures | IdSignatures, to: str | os.PathLike, card: dict[str, Any], warmup: Sequence
+    signatures: Signatures | IdSignatures,
+    to: str | os.PathLike,
+    card: dict[str, Any],
+    warmup: Sequence,
 ) -> bool:
-    """Writes a SavedModel with a model card and requests that warm it up; returns whether those could be written.
+    """Writes a SavedModel with a model card and requests that warm it up; returns whether those
+    could be written.
 
-    The graph does not mention custom gradients: a served model needs none, TensorFlow warns of them when it loads a
-    model, and it does not save a loaded model that has them.
+    The graph does not mention custom gradients: a served model needs none, TensorFlow warns of them
+    when it loads a model, and it does not save a loaded model that has them.
 
-    Args:
-        card: What `assets.extra/model.json` says, besides the signatures.
-        warmup: Sentences, as texts or rows of ids, of the requests in `assets.extra/tf_serving_warmup_requests`.
+    Args: card: What `assets.extra/model.json` says, besides the signatures. warmup: Sentences, as
+        texts or rows of ids, of the requests in `assets.extra/tf_serving_warmup_requests`.
     """
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
     with atomic_directory(Path(to)) as directory:
         try:
-            tf.saved_model.save(signatures, str(directory), signatures=signatures.functions, options=options)
+            tf.saved_model.save(
+                signatures, str(directory), signatures=signatures.functions, options=options
+            )
         except tf.errors.OpError as error:
             reason = sentence_of(error.message).rpartition(";")[2].strip()  # after a file's name
             raise UserError(f"{to} cannot be written: {reason}") from None

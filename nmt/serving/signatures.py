@@ -13,7 +13,9 @@ from ..text.batches import LONGEST, TOKENS, pad
 from ..text.vocabulary import END, Vocabularies
 
 SENTENCES = 128  # limit of the sentences in a slice
-WEIGHTS = 2**20  # limit of the attention weights of a batch, padding included, because their JSON is large
+WEIGHTS = (
+    2**20
+)  # limit of the attention weights of a batch, padding included, because their JSON is large
 _LIMITS = {"sentence_tokens": LONGEST, "slice_sentences": SENTENCES, "slice_tokens": TOKENS}
 _PAIRS = [tf.TensorSpec([None], tf.string, name=name) for name in ("sources", "targets")]
 _PREFIXES = tf.TensorSpec([None], tf.string, name="prefixes")
@@ -24,8 +26,9 @@ Tensors = tuple[tf.Tensor | tf.RaggedTensor, ...]
 class Signatures(tf.Module):
     """Computes the signatures of an exported model.
 
-    Any bytes are accepted as a sentence. Translation and attention read only its first `LONGEST` tokens. `score`
-    returns infinity for a longer one. A batch is computed in slices, so memory does not limit its size.
+    Any bytes are accepted as a sentence. Translation and attention read only its first `LONGEST`
+    tokens. `score` returns infinity for a longer one. A batch is computed in slices, so memory does
+    not limit its size.
     """
 
     # The limits that are in the graph, by name.
@@ -34,30 +37,41 @@ class Signatures(tf.Module):
     def __init__(self, vocabularies: Vocabularies, model: Decodable, translator: Translator):
         super().__init__()
         self._source_vocabulary, self._target_vocabulary = vocabularies
-        # Bound methods are not tracked: the translator tracks the variables, and tracking the model would save copies.
-        self._scorer, self._attend = Scorer(vocabularies, model, translator.options), getattr(model, "attention", None)
-        self._translator, self._options = translator, translator.options
+        # Bound methods are not tracked: the translator tracks the variables, and tracking the model
+        # would save copies.
+        self._scorer = Scorer(vocabularies, model, translator.options)
+        self._attend = getattr(model, "attention", None)
+        self._translator = translator
+        self._options = translator.options
         if self._attend:  # an attribute, since a SavedModel gets every tf.function of the object
             self.attention = tf.function(self._attention, input_signature=_PAIRS, autograph=False)
 
     @property
     def functions(self) -> dict[str, tf.types.experimental.PolymorphicFunction]:
         """The functions by the names of their signatures."""
-        functions = {"serving_default": self.serve, "n_best": self.n_best, "with_prefix": self.with_prefix}
+        functions = {
+            "serving_default": self.serve,
+            "n_best": self.n_best,
+            "with_prefix": self.with_prefix,
+        }
         functions |= {"score": self.score, "tokens": self.tokens}
         return functions | ({"attention": self.attention} if self._attend else {})
 
     def sentences(self, lengths: Sequence[int]) -> list[bytes]:
         """Returns one text of about this many source tokens for each length, to try the model on."""
-        ids = [[2 + i % (self._source_vocabulary.size - 2) for i in range(length)] for length in lengths]
+        ids = [
+            [2 + i % (self._source_vocabulary.size - 2) for i in range(length)]
+            for length in lengths
+        ]
         return self._source_vocabulary.decode(tf.ragged.constant(ids, tf.int32)).numpy().tolist()
 
     @tf.function(input_signature=_PAIRS[:1], autograph=False)
     def serve(self, sources: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns the best translation of each of `sources` `[batch]`, its score and whether anything was cut.
+        """Returns the best translation of each of `sources` `[batch]`, its score and whether
+        anything was cut.
 
-        `source_cut` says that only the first `LONGEST` tokens of the source were translated, `translation_cut` that the
-        translation reached the limit of its length.
+        `source_cut` says that only the first `LONGEST` tokens of the source were translated,
+        `translation_cut` that the translation reached the limit of its length.
         """
         return _best(*self._translate(sources))
 
@@ -65,16 +79,19 @@ class Signatures(tf.Module):
     def with_prefix(self, sources: tf.Tensor, prefixes: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns what `serve` does, of translations that begin with `prefixes` `[batch]`.
 
-        An empty prefix is none. One that is longer than its translation may be is cut, as `translation_cut` says.
+        An empty prefix is none. One that is longer than its translation may be is cut, as
+        `translation_cut` says.
         """
         return _best(*self._translate(*_as_many(sources, prefixes, "prefixes")))
 
     @tf.function(input_signature=_PAIRS[:1], autograph=False)
     def n_best(self, sources: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns the beam of each of `sources` `[batch]`: `translations` and `scores` `[batch, beam]`, best first.
+        """Returns the beam of each of `sources` `[batch]`: `translations` and `scores` `[batch,
+        beam]`, best first.
 
-        Only the first `counts` `[batch]` of them are translations. The rest are empty with score 0, since JSON has no
-        infinity. `source_cut` `[batch]` and `translation_cut` `[batch, beam]` are those of `serve`.
+        Only the first `counts` `[batch]` of them are translations. The rest are empty with score 0,
+        since JSON has no infinity. `source_cut` `[batch]` and `translation_cut` `[batch, beam]` are
+        those of `serve`.
         """
         texts, scores, cut, source_cut = self._translate(sources)
         found = tf.math.is_finite(scores)
@@ -94,7 +111,10 @@ class Signatures(tf.Module):
         lengths = tf.maximum(*(each.row_lengths() for each in ids))
         read = tuple(each[:, :LONGEST] for each in ids)
         (scores,) = in_slices(
-            lambda *sides: (self._scorer.scores(*sides),), read, tf.minimum(lengths, LONGEST), (tf.zeros([0]),)
+            lambda *sides: (self._scorer.scores(*sides),),
+            read,
+            tf.minimum(lengths, LONGEST),
+            (tf.zeros([0]),),
         )
         return {"scores": tf.where(lengths <= LONGEST, scores, float("inf"))}
 
@@ -105,13 +125,16 @@ class Signatures(tf.Module):
         return {"source_tokens": lengths, "translation_tokens": self._options.limits(lengths)}
 
     def _attention(self, sources: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns how much the model attends to each source token when it predicts each target token.
+        """Returns how much the model attends to each source token when it predicts each target
+        token.
 
-        Returns:
-            `attention` `[batch, target_time, source_time]`, and the tokens `source_tokens` `[batch, source_time]` and
-            `target_tokens` `[batch, target_time]` with their ends. Padding is empty and has weight 0.
+        Returns: `attention` `[batch, target_time, source_time]`, and the tokens `source_tokens`
+            `[batch, source_time]` and `target_tokens` `[batch, target_time]` with their ends.
+            Padding is empty and has weight 0.
         """
-        ids = tuple(each[:, :LONGEST] for each in self._scorer.ids(*_as_many(sources, targets, "targets")))
+        ids = tuple(
+            each[:, :LONGEST] for each in self._scorer.ids(*_as_many(sources, targets, "targets"))
+        )
         source_time, target_time = (1 + tf.cast(each.bounding_shape(1), tf.int64) for each in ids)
         count = ids[0].nrows() * source_time * target_time
         few = f"attention has at most {WEIGHTS} weights (sentences x source tokens x target tokens); ask for fewer"
@@ -148,7 +171,9 @@ class Signatures(tf.Module):
         return texts, scores, cut, source_cut
 
 
-def _best(texts: tf.Tensor, scores: tf.Tensor, cut: tf.Tensor, source_cut: tf.Tensor) -> dict[str, tf.Tensor]:
+def _best(
+    texts: tf.Tensor, scores: tf.Tensor, cut: tf.Tensor, source_cut: tf.Tensor
+) -> dict[str, tf.Tensor]:
     return {
         "translations": texts[:, 0],
         "scores": scores[:, 0],
@@ -159,7 +184,9 @@ def _best(texts: tf.Tensor, scores: tf.Tensor, cut: tf.Tensor, source_cut: tf.Te
 
 def _as_many(sources: tf.Tensor, others: tf.Tensor, name: str) -> tuple[tf.Tensor, tf.Tensor]:
     """Returns both, whose sizes are compared before any other operation fails on them."""
-    equal = tf.debugging.assert_equal(tf.size(sources), tf.size(others), f"give as many {name} as sources")
+    equal = tf.debugging.assert_equal(
+        tf.size(sources), tf.size(others), f"give as many {name} as sources"
+    )
     with tf.control_dependencies([equal]):
         return tf.identity(sources), tf.identity(others)
 
@@ -171,8 +198,10 @@ class IdSignatures(tf.Module):
 
     def __init__(self, source_words: int, model: Decodable, translator: Translator):
         super().__init__()
-        self._size, self._options = source_words, translator.options
-        # Track the variables alone: a bound method is not tracked, and the translator would bring the tokenizers along.
+        self._size = source_words
+        self._options = translator.options
+        # Track the variables alone: a bound method is not tracked, and the translator would bring
+        # the tokenizers along.
         self._search = translator.search
         self._variables = [variable.value for variable in model.variables]
 
@@ -183,21 +212,26 @@ class IdSignatures(tf.Module):
     def sentences(self, lengths: Sequence[int]) -> np.ndarray:
         """Returns a row of this many source tokens for each length, padded, to try the model on."""
         places = np.arange(max(lengths))
-        return np.where(places < np.array(lengths)[:, np.newaxis], 2 + places % (self._size - 2), END).astype(np.int32)
+        return np.where(
+            places < np.array(lengths)[:, np.newaxis], 2 + places % (self._size - 2), END
+        ).astype(np.int32)
 
-    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32, name="sources")], autograph=False)
+    @tf.function(
+        input_signature=[tf.TensorSpec([None, None], tf.int32, name="sources")], autograph=False
+    )
     def translate_ids(self, sources: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns what `Signatures.serve` does, for token ids and with token ids as `translations`.
 
-        Args:
-            sources: `[batch, source_time]`. A sentence ends at its first 0, or at the end of its row.
+        Args: sources: `[batch, source_time]`. A sentence ends at its first 0, or at the end of its
+            row.
 
-        Returns:
-            `translations` `[batch, target_time]`, the ids of the best translations, padded with 0; `scores`,
-            `source_cut` and `translation_cut` `[batch]`.
+        Returns: `translations` `[batch, target_time]`, the ids of the best translations, padded
+            with 0; `scores`, `source_cut` and `translation_cut` `[batch]`.
         """
         known = tf.reduce_all((sources >= 0) & (sources < self._size))
-        with tf.control_dependencies([tf.debugging.Assert(known, [f"give source ids from 0 to {self._size - 1}"])]):
+        with tf.control_dependencies(
+            [tf.debugging.Assert(known, [f"give source ids from 0 to {self._size - 1}"])]
+        ):
             lengths = tf.reduce_sum(tf.math.cumprod(tf.cast(sources != END, tf.int32), 1), 1)
         read = tf.minimum(lengths, LONGEST)
         longest = tf.maximum(tf.reduce_max(self._options.limits(read)), 0)
@@ -220,7 +254,9 @@ class IdSignatures(tf.Module):
         }
 
 
-def in_slices(function: Callable[..., Tensors], inputs: Tensors, lengths: tf.Tensor, nothing: Tensors) -> Tensors:
+def in_slices(
+    function: Callable[..., Tensors], inputs: Tensors, lengths: tf.Tensor, nothing: Tensors
+) -> Tensors:
     """Returns the results of a function for every row, in the order of the rows.
 
     A slice holds rows of similar lengths. Its size is limited by `SENTENCES` and `TOKENS`.

@@ -1,7 +1,7 @@
 """A cache of what takes long to compute: files that are made once, and the digests of other files.
 
-All of it can be computed again: what is missing or cut off is made anew, and all may be deleted. Several processes may
-use it at a time. What one of them computes, the others wait for.
+All of it can be computed again: what is missing or cut off is made anew, and all may be deleted.
+Several processes may use it at a time. What one of them computes, the others wait for.
 """
 
 import atexit
@@ -36,10 +36,14 @@ class Cache:
     def __init__(self, directory: Path):
         self.directory = directory
 
-    def entry(self, name: str, make: Callable[[Path], dict[str, Any]]) -> tuple[Path, dict[str, Any]]:
-        """Returns the folder with this name and its record. If it is missing or damaged, it is made.
+    def entry(
+        self, name: str, make: Callable[[Path], dict[str, Any]]
+    ) -> tuple[Path, dict[str, Any]]:
+        """Returns the folder with this name and its record. If it is missing or damaged, it is
+        made.
 
-        The name stands for all that the files depend on. `make` writes them, and returns the record in JSON types.
+        The name stands for all that the files depend on. `make` writes them, and returns the record
+        in JSON types.
         """
         path = self.directory / name
         if (record := _read_record(path)) is not None:
@@ -67,11 +71,17 @@ class Cache:
 
     def digests(self, paths: Sequence[Path], digest: Callable[[Path], str]) -> list[str]:
         """Returns the digest of each file: the remembered one unless the file has changed, or what `digest` returns."""
-        name = "files-" + hashlib.sha256(b"\0".join(os.fsencode(os.path.realpath(path)) for path in paths)).hexdigest()
+        name = (
+            "files-"
+            + hashlib.sha256(
+                b"\0".join(os.fsencode(os.path.realpath(path)) for path in paths)
+            ).hexdigest()
+        )
         record = self.directory / f"{name}.json"
 
         def known_or_read(path: Path) -> tuple[list[int], str, bool]:
-            state, now = _state(path), time.time_ns()
+            state = _state(path)
+            now = time.time_ns()
             for *before, found in known:
                 if before == [os.path.realpath(path), *state]:
                     return state, found, True
@@ -98,13 +108,18 @@ class Cache:
 
     @contextlib.contextmanager
     def _lock(self, name: str) -> Iterator[None]:
-        """Keeps other processes and threads from computing the same. The OS releases it when the process exits."""
+        """Keeps other processes and threads from computing the same.
+
+        The OS releases it when the process exits.
+        """
         lock = FileLock(self.directory / f"{name}.lock", mode=0o666)  # of any user
         with self._explained():
             try:
                 lock.acquire(timeout=_WAIT)
             except Timeout:
-                log.info(f"waiting for another process, which reads the same text ({lock.lock_file})")
+                log.info(
+                    f"waiting for another process, which reads the same text ({lock.lock_file})"
+                )
                 lock.acquire()
         try:
             yield
@@ -117,7 +132,9 @@ class Cache:
         try:
             yield
         except OSError as error:
-            if error.filename and not Path(os.fsdecode(error.filename)).is_relative_to(self.directory):
+            if error.filename and not Path(os.fsdecode(error.filename)).is_relative_to(
+                self.directory
+            ):
                 raise
             raise UserError(
                 f"the cache {self.directory} cannot be written: {error.strerror or error}; make room, or let "
@@ -126,11 +143,15 @@ class Cache:
 
 
 def open_cache() -> Cache:
-    """Returns the cache in the user's cache directory. NMT_TEXT_CACHE names another directory, or is `off`.
+    """Returns the cache in the user's cache directory. NMT_TEXT_CACHE names another directory, or
+    is `off`.
 
-    Without a directory that can be written to, the cache is a temporary directory, which this process removes at exit.
+    Without a directory that can be written to, the cache is a temporary directory, which this
+    process removes at exit.
     """
-    place = os.environ.get("NMT_TEXT_CACHE") or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "nmt-texts")
+    place = os.environ.get("NMT_TEXT_CACHE") or Path(
+        os.environ.get("XDG_CACHE_HOME") or "~/.cache", "nmt-texts"
+    )
     with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: the user has no home
         if place != "off":
             directory = _subdirectory(Path(place).expanduser())
@@ -141,11 +162,16 @@ def open_cache() -> Cache:
 
 def changed_while_read(path: Path) -> UserError:
     """Returns the error for a file that another process has written or replaced."""
-    return UserError(f"{path} changed while it was being read; start again and leave the file alone")
+    return UserError(
+        f"{path} changed while it was being read; start again and leave the file alone"
+    )
 
 
 def _subdirectory(place: Path) -> Path:
-    """Returns the directory of this format in `place`. It gets the permissions of `place`, so its users share it."""
+    """Returns the directory of this format in `place`.
+
+    It gets the permissions of `place`, so its users share it.
+    """
     directory = place / _FORMAT
     place.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):
@@ -162,7 +188,10 @@ def _temporary() -> Path:
 
 
 def remove_temporary() -> None:
-    """Removes the temporary cache of this process, if there is one. An ordinary exit does this by itself."""
+    """Removes the temporary cache of this process, if there is one.
+
+    An ordinary exit does this by itself.
+    """
     if _temporary.cache_info().currsize:
         shutil.rmtree(_temporary(), ignore_errors=True)
 

@@ -1,4 +1,7 @@
-"""Checkpoints: `.npz` files of arrays by name, and the state of a training as JSON. Nothing in them is pickled."""
+"""Checkpoints:
+
+`.npz` files of arrays by name, and the state of a training as JSON. Nothing in them is pickled.
+"""
 
 import contextlib
 import json
@@ -14,13 +17,17 @@ import numpy as np
 from ..errors import UserError
 from .files import atomic_write, open_inside, path_inside
 
-BEST, LAST = "best.npz", "last.npz"  # the best model, and the checkpoint that a training resumes from
+BEST = "best.npz"  # the best model, and the checkpoint that a training resumes from
+LAST = "last.npz"
 KEPT = "kept"  # a directory of models, by update
 VERSION = 1
 
 
 def save_checkpoint(
-    path: str | os.PathLike, variables: Iterable[keras.Variable], state: dict[str, Any], made_with: Mapping[str, Any]
+    path: str | os.PathLike,
+    variables: Iterable[keras.Variable],
+    state: dict[str, Any],
+    made_with: Mapping[str, Any],
 ) -> None:
     """Writes a checkpoint. It is only loaded where the values of `made_with` are the same."""
     head = {"version": VERSION, "made_with": dict(made_with), **state}
@@ -35,12 +42,11 @@ def load_checkpoint(
 ) -> dict[str, Any]:
     """Assigns the variables from a checkpoint and returns the state stored in it.
 
-    The file may come from an untrusted source: no array is read before its shape and type are those of a variable.
-    After an error, no variable is assigned.
+    The file may come from an untrusted source: no array is read before its shape and type are those
+    of a variable. After an error, no variable is assigned.
 
-    Args:
-        variables: Those to assign; the checkpoint may hold more.
-        made_with: Values to compare with those in the checkpoint, by name. A name that only one of them has is ignored.
+    Args: variables: Those to assign; the checkpoint may hold more. made_with: Values to compare
+        with those in the checkpoint, by name. A name that only one of them has is ignored.
     """
     variables = list(variables)
     made_with = json.loads(json.dumps(dict(made_with)))  # tuples become lists, as in the checkpoint
@@ -48,13 +54,18 @@ def load_checkpoint(
         head = json.loads(str(_read_array(archive, "state")))
         if not isinstance(head, dict) or not isinstance(head.get("made_with", {}), dict):
             raise ValueError("its state is no JSON object")
-        version, needs = head.pop("version", VERSION), head.pop("made_with", {})
+        version = head.pop("version", VERSION)
+        needs = head.pop("made_with", {})
         if version != VERSION:
             raise UserError(
                 f"{path} has version {version}, but this nmt reads version {VERSION}; use the nmt that wrote it"
             )
-        if others := [name for name, value in needs.items() if name in made_with and made_with[name] != value]:
-            raise UserError(f"{path} was made with another {', another '.join(others)}; restore the original")
+        if others := [
+            name for name, value in needs.items() if name in made_with and made_with[name] != value
+        ]:
+            raise UserError(
+                f"{path} was made with another {', another '.join(others)}; restore the original"
+            )
         for variable in variables:
             shape, dtype = _read_header(archive, variable.path)
             if shape != tuple(variable.shape) or dtype != variable.dtype:
@@ -83,7 +94,11 @@ def checkpoint_size(path: str | os.PathLike) -> tuple[int, int]:
 
 def kept_checkpoints(directory: Path) -> list[Path]:
     """Returns the models that a training kept, the latest last."""
-    found = [path for path in path_inside(directory / KEPT, directory).glob("*.npz") if path.stem.isdecimal()]
+    found = [
+        path
+        for path in path_inside(directory / KEPT, directory).glob("*.npz")
+        if path.stem.isdecimal()
+    ]
     return sorted(found, key=lambda path: int(path.stem))
 
 
@@ -102,7 +117,9 @@ def _open_archive(path: str | os.PathLike) -> Iterator[zipfile.ZipFile]:
         raise UserError(f"{path} is damaged or not a checkpoint: {error}; copy it again") from None
 
 
-def _read_header(archive: zipfile.ZipFile, name: str) -> tuple[tuple[int, ...] | None, np.dtype | None]:
+def _read_header(
+    archive: zipfile.ZipFile, name: str
+) -> tuple[tuple[int, ...] | None, np.dtype | None]:
     """Returns shape and type of an array, or `None` for both if there is none."""
     if f"{name}.npy" not in archive.NameToInfo:
         return None, None
@@ -117,13 +134,23 @@ def _read_array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
 
 
 @contextlib.contextmanager
-def _open_array(archive: zipfile.ZipFile, name: str) -> Iterator[tuple[IO[bytes], tuple[int, ...], str, np.dtype]]:
-    """Opens an array. Yields the file, which is then at the numbers, and their shape, order and type."""
+def _open_array(
+    archive: zipfile.ZipFile, name: str
+) -> Iterator[tuple[IO[bytes], tuple[int, ...], str, np.dtype]]:
+    """Opens an array.
+
+    Yields the file, which is then at the numbers, and their shape, order and type.
+    """
     info = archive.getinfo(f"{name}.npy")
-    if info.compress_type != zipfile.ZIP_STORED:  # it could have a thousand times the size of the file
+    if (
+        info.compress_type != zipfile.ZIP_STORED
+    ):  # it could have a thousand times the size of the file
         raise ValueError("it is compressed")
     # The headers that `save_checkpoint` writes.
-    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    read = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
     with archive.open(info) as file:
         shape, is_fortran, dtype = read[np.lib.format.read_magic(file)](file)
         if dtype.hasobject:

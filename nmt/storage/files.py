@@ -24,12 +24,13 @@ _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.part")
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
-    """Opens a temporary file, which replaces `path` when it is complete and synced. Text is UTF-8 with `\\n` line ends.
+    """Opens a temporary file, which replaces `path` when it is complete and synced. Text is UTF-8
+    with `\\n` line ends.
 
     A file that exists keeps its permissions.
 
-    Raises:
-        UserError: The file cannot be written. Then `path` stays as it was, and the temporary file is removed.
+    Raises: UserError: The file cannot be written. Then `path` stays as it was, and the temporary
+        file is removed.
     """
     target = Path(os.path.realpath(path))  # replace the file behind a symbolic link, not the link
     temporary = temporary_path(target)
@@ -46,7 +47,9 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
         _sync(target.parent)
     except OSError as error:
         own = map(str, (temporary, target, target.parent))
-        if error.filename is not None and str(error.filename) not in own:  # another file, in the caller's block
+        if (
+            error.filename is not None and str(error.filename) not in own
+        ):  # another file, in the caller's block
             raise
         raise UserError(f"{path} cannot be written: {error.strerror or error}") from None
     finally:
@@ -56,7 +59,8 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
 
 @contextlib.contextmanager
 def atomic_directory(path: Path) -> Iterator[Path]:
-    """Makes a temporary directory and yields it. It is renamed to `path` when the block succeeds and all is synced.
+    """Makes a temporary directory and yields it. It is renamed to `path` when the block succeeds
+    and all is synced.
 
     If the block fails, nothing is left, not even the parents of `path` that were missing.
     """
@@ -103,7 +107,9 @@ def open_inside(path: Path, directory: Path) -> Iterator[BinaryIO]:
 def path_inside(path: Path, directory: Path) -> Path:
     """Returns the path of an entry of a directory that may come from an untrusted source."""
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(directory)):
-        raise UserError(f"{path} is a link out of {directory}; put what it points to there, or give another directory")
+        raise UserError(
+            f"{path} is a link out of {directory}; put what it points to there, or give another directory"
+        )
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise UserError(f"{path} is not a regular file; remove or replace it")
     return path
@@ -114,14 +120,18 @@ def read_inside(path: Path, directory: Path, most: int) -> bytes:
     with open_inside(path, directory) as file:
         content = file.read(most + 1)
     if len(content) > most:
-        raise UserError(f"{path} has more than {most} bytes, which no such file needs; copy the directory again")
+        raise UserError(
+            f"{path} has more than {most} bytes, which no such file needs; copy the directory again"
+        )
     return content
 
 
 def read_json(path: str | os.PathLike, directory: Path | None = None) -> dict[str, Any]:
     """Returns the JSON object in a file, which may come from an untrusted source if it is in `directory`."""
     try:
-        content = read_inside(Path(path), directory, _LONGEST) if directory else Path(path).read_bytes()
+        content = (
+            read_inside(Path(path), directory, _LONGEST) if directory else Path(path).read_bytes()
+        )
         found = json.loads(content.decode("utf-8"))
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
@@ -140,24 +150,34 @@ def write_json(path: str | os.PathLike, content: Any, *, escaped: bool = True) -
 
 @contextlib.contextmanager
 def exclusive(directory: Path, folders: Sequence[str] = ()) -> Iterator[None]:
-    """Holds an exclusive lock on a directory, creating it if missing. The OS releases the lock when the process exits.
+    """Holds an exclusive lock on a directory, creating it if missing. The OS releases the lock when
+    the process exits.
 
-    Removes temporary files that killed processes left there and in those of its `folders` that are no links. On exit,
-    removes the directory if this call created it and it is still empty.
+    Removes temporary files that killed processes left there and in those of its `folders` that are
+    no links. On exit, removes the directory if this call created it and it is still empty.
     """
     created = not directory.exists()
     lock = FileLock(directory / _LOCK)
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        path_inside(directory / _LOCK, directory)  # an older filelock empties the file behind a link
+        path_inside(
+            directory / _LOCK, directory
+        )  # an older filelock empties the file behind a link
         lock.acquire(blocking=False)
     except Timeout:
-        raise UserError(f"{directory} is in use by another training; wait for it, or give another directory") from None
+        raise UserError(
+            f"{directory} is in use by another training; wait for it, or give another directory"
+        ) from None
     except OSError as error:
-        raise UserError(f"{directory} cannot be written to: {error.strerror}; give another directory") from None
+        raise UserError(
+            f"{directory} cannot be written to: {error.strerror}; give another directory"
+        ) from None
     try:
         within = [directory / name for name in folders]
-        for each in (directory, *(path for path in within if path.is_dir() and not path.is_symlink())):
+        for each in (
+            directory,
+            *(path for path in within if path.is_dir() and not path.is_symlink()),
+        ):
             _remove_abandoned(each)
         yield
     finally:
@@ -172,7 +192,11 @@ def _remove_abandoned(directory: Path) -> None:
     """Removes temporary files and directories that no process is writing to."""
     for path in directory.iterdir():
         # Opening a pipe would never end; what a link points to is not ours.
-        if _TEMPORARY.fullmatch(path.name) and not path.is_symlink() and (path.is_file() or path.is_dir()):
+        if (
+            _TEMPORARY.fullmatch(path.name)
+            and not path.is_symlink()
+            and (path.is_file() or path.is_dir())
+        ):
             with contextlib.suppress(OSError), _opened(path) as descriptor:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -14,7 +14,8 @@ TOKENS = 8192  # limit of the tokens of a batch that is translated or scored, pa
 
 
 class Batch(NamedTuple):
-    """Sentence pairs. Ids are padded with `END`; a mask is 1 on the words and on the first `END` after them.
+    """Sentence pairs. Ids are padded with `END`; a mask is 1 on the words and on the first `END`
+    after them.
 
     Rows that only fill up the batch have a target mask of zeros.
     """
@@ -32,9 +33,13 @@ def pad(ids: tf.RaggedTensor) -> tuple[tf.Tensor, tf.Tensor]:
 
 
 def pad_rows(rows: Sequence[np.ndarray], width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pads rows of ids to `[rows, width]` and returns them with their mask. In eager mode, `pad` takes longer."""
+    """Pads rows of ids to `[rows, width]` and returns them with their mask.
+
+    In eager mode, `pad` takes longer.
+    """
     lengths = np.array([len(row) for row in rows])[:, np.newaxis]
-    ids, positions = np.full([len(rows), width], END, np.int32), np.arange(width)
+    ids = np.full([len(rows), width], END, np.int32)
+    positions = np.arange(width)
     ids[positions < lengths] = np.concatenate([*rows, np.zeros(0, np.int32)])
     return ids, (positions <= lengths).astype(np.float32)
 
@@ -47,7 +52,8 @@ def cut_batches(lengths: np.ndarray, sentences: int, tokens: int = TOKENS) -> It
         sentences: Most items in a batch.
         tokens: Most tokens in a batch, padding counted; a longer item is a batch of its own.
     """
-    order, start = np.argsort(-np.asarray(lengths), kind="stable"), 0
+    order = np.argsort(-np.asarray(lengths), kind="stable")
+    start = 0
     while start < len(order):
         count = min(sentences, max(1, tokens // max(1, int(lengths[order[start]]))))
         yield order[start : start + count]
@@ -55,7 +61,8 @@ def cut_batches(lengths: np.ndarray, sentences: int, tokens: int = TOKENS) -> It
 
 
 def rows_of(ids: tf.RaggedTensor) -> list[np.ndarray]:
-    flat, splits = ids.flat_values.numpy(), ids.row_splits.numpy()
+    flat = ids.flat_values.numpy()
+    splits = ids.row_splits.numpy()
     return [flat[start:end] for start, end in itertools.pairwise(splits)]
 
 

@@ -1,7 +1,8 @@
 """The training and validation sets: text files to batches.
 
-Batch n depends on the corpus, the seed and n alone, so a training resumed at batch n sees the batches of an
-uninterrupted one. Memory holds only the numbers of the training lines; the rows of a batch are read from mapped files.
+Batch n depends on the corpus, the seed and n alone, so a training resumed at batch n sees the
+batches of an uninterrupted one. Memory holds only the numbers of the training lines; the rows of a
+batch are read from mapped files.
 """
 
 import itertools
@@ -29,31 +30,34 @@ _ROOM = 1.1  # later random segmentations may be longer than the first by this f
 class TrainingData:
     """The training set, in batches of pairs of similar length.
 
-    A pair is left out if a side is empty or has more than `config.maxlen` tokens, or if a side has more than
-    `config.max_length_ratio` times the tokens of the other, without prefixes. With `config.subword_sampling`, a line is
-    split at random each time.
+    A pair is left out if a side is empty or has more than `config.maxlen` tokens, or if a side has
+    more than `config.max_length_ratio` times the tokens of the other, without prefixes. With
+    `config.subword_sampling`, a line is split at random each time.
 
     Args:
         config: A `config.Config`.
         cache: Keeps the prepared text.
 
-    Attributes:
-        pairs: Number of pairs of the text.
-        used: Number of pairs that are trained on.
-        empty: Number of pairs left out because a side is empty.
-        too_long: Number of further pairs left out because a side has more than `maxlen` tokens.
-        unlike: Number of further pairs left out by `max_length_ratio`.
-        pairs_per_epoch: Number of pairs in an epoch: those used, unless there are weights.
-        batches_per_epoch: Number of batches in an epoch.
-        earlier_batches_per_epoch: The same in earlier versions, where each width had an incomplete batch.
-        samples: Token ids of some lines of each side, evenly spread.
-        sizes: `(width, pairs, batches)` in an epoch, for each width that pairs have.
+    Attributes: pairs: Number of pairs of the text. used: Number of pairs that are trained on.
+        empty: Number of pairs left out because a side is empty. too_long: Number of further pairs
+        left out because a side has more than `maxlen` tokens. unlike: Number of further pairs left
+        out by `max_length_ratio`. pairs_per_epoch: Number of pairs in an epoch: those used, unless
+        there are weights. batches_per_epoch: Number of batches in an epoch.
+        earlier_batches_per_epoch: The same in earlier versions, where each width had an incomplete
+        batch. samples: Token ids of some lines of each side, evenly spread. sizes: `(width, pairs,
+        batches)` in an epoch, for each width that pairs have.
     """
 
     def __init__(self, text: ParallelText, vocabularies: Vocabularies, config: Any, cache: Cache):
-        if config.subword_sampling and not all(isinstance(each, SentencePieceVocabulary) for each in vocabularies):
-            raise UserError("--subword_sampling needs SentencePiece vocabularies (.model); leave it out")
-        self._vocabularies, self._seed, self._sampling = vocabularies, config.seed, config.subword_sampling
+        if config.subword_sampling and not all(
+            isinstance(each, SentencePieceVocabulary) for each in vocabularies
+        ):
+            raise UserError(
+                "--subword_sampling needs SentencePiece vocabularies (.model); leave it out"
+            )
+        self._vocabularies = vocabularies
+        self._seed = config.seed
+        self._sampling = config.subword_sampling
         sides = list(zip((text.source, text.target), vocabularies, strict=True))
         rows = [token_ids(paths, vocabulary, cache) for paths, vocabulary in sides]
         _require_same_lines(text, *(each.starts for each in rows))
@@ -70,9 +74,14 @@ class TrainingData:
             for side, (paths, vocabulary) in enumerate(sides)
             if self._sampling
         ]
-        widths, ratio = bucket_widths(config.maxlen), config.max_length_ratio
-        members, (self.empty, self.too_long, self.unlike) = self._members(rows, drawn, widths, config.maxlen, ratio)
-        self._buckets = [(width, found) for width, found in zip(widths, members, strict=True) if len(found)]
+        widths = bucket_widths(config.maxlen)
+        ratio = config.max_length_ratio
+        members, (self.empty, self.too_long, self.unlike) = self._members(
+            rows, drawn, widths, config.maxlen, ratio
+        )
+        self._buckets = [
+            (width, found) for width, found in zip(widths, members, strict=True) if len(found)
+        ]
         self.used = sum(map(len, members))
         if not self.used:
             prefixes = ", prefixes included" if any(map(len, self._prefixes)) else ""
@@ -82,21 +91,36 @@ class TrainingData:
                 f"give other texts or a larger {'--max_length_ratio' if self.unlike else '--maxlen'}"
             )
         tokens = config.token_batch_size
-        self._rows_of = {width: max(1, tokens // width) if tokens else config.batch_size for width, _ in self._buckets}
-        sizes = [self._mixture.size(each) if self._mixture else len(each) for _, each in self._buckets]
+        self._rows_of = {
+            width: max(1, tokens // width) if tokens else config.batch_size
+            for width, _ in self._buckets
+        }
+        sizes = [
+            self._mixture.size(each) if self._mixture else len(each) for _, each in self._buckets
+        ]
         self.sizes = _batches_of_widths(sizes, self._rows_of)
         self.pairs_per_epoch = sum(sizes)
         self.batches_per_epoch = sum(batches for _, _, batches in self.sizes)
-        self.earlier_batches_per_epoch = sum(-(-pairs // self._rows_of[width]) for width, pairs, _ in self.sizes)
+        self.earlier_batches_per_epoch = sum(
+            -(-pairs // self._rows_of[width]) for width, pairs, _ in self.sizes
+        )
 
     def _members(
-        self, rows: list[Rows], drawn: list[Rows], widths: list[int], maxlen: int, ratio: float | None
+        self,
+        rows: list[Rows],
+        drawn: list[Rows],
+        widths: list[int],
+        maxlen: int,
+        ratio: float | None,
     ) -> tuple[list[np.ndarray], list[int]]:
-        """Returns the numbers of the pairs of each width, and how many pairs are empty, too long and unlike.
+        """Returns the numbers of the pairs of each width, and how many pairs are empty, too long
+        and unlike.
 
-        Memory grows with a corpus by what this returns, and by as much again until it does: lengths are read in blocks.
+        Memory grows with a corpus by what this returns, and by as much again until it does: lengths
+        are read in blocks.
         """
-        members, left_out = [[] for _ in widths], np.zeros(3, int)
+        members = [[] for _ in widths]
+        left_out = np.zeros(3, int)
         prefix_sizes = np.array([len(each) for each in self._prefixes])
         for begin in range(0, self.pairs, _BLOCK):
             block = slice(begin, min(begin + _BLOCK, self.pairs))
@@ -117,58 +141,77 @@ class TrainingData:
             width_of[empty | too_long | unlike] = len(widths)
             for number, each in enumerate(members):
                 each.append((np.flatnonzero(width_of == number) + begin).astype(np.int32))
-        return [np.concatenate([np.zeros(0, np.int32), *each]) for each in members], left_out.tolist()
+        return [
+            np.concatenate([np.zeros(0, np.int32), *each]) for each in members
+        ], left_out.tolist()
 
     def _corpus_of(self, members: np.ndarray) -> np.ndarray:
         """Returns the number of the corpus of each pair; a corpus may be empty."""
         return np.searchsorted(self._corpora, members, side="right") - 1
 
     def batches(self, first: int = 0, share: tuple[int, int] = (0, 1)) -> Iterator[Batch]:
-        """Yields batches `first`, `first + 1`, ... without end. Other threads make the next ones meanwhile.
+        """Yields batches `first`, `first + 1`, ... without end. Other threads make the next ones
+        meanwhile.
 
-        Args:
-            first: Number of the first batch.
-            share: (i, n) for the i-th of n equal parts of each batch. Only its rows are read. Rows that fill up the
+        Args: first: Number of the first batch. share: (i, n) for the i-th of n equal parts of each
+            batch. Only its rows are read. Rows that fill up the
                 last parts have no target words.
         """
         threads = cores() if self._sampling else 1
         return parallel_map(lambda place: self._batch(*place), self._places(first, *share), threads)
 
-    def _places(self, first: int, part: int, parts: int) -> Iterator[tuple[int, int, np.ndarray, tuple[int, int]]]:
+    def _places(
+        self, first: int, part: int, parts: int
+    ) -> Iterator[tuple[int, int, np.ndarray, tuple[int, int]]]:
         """Yields for each batch: width, number of rows, numbers of its pairs, and its own number with the part."""
         for epoch in itertools.count(first // self.batches_per_epoch):
             skip = max(0, first - epoch * self.batches_per_epoch)
             batches = self._epoch(epoch)[skip:]
-            for number, (width, members) in enumerate(batches, epoch * self.batches_per_epoch + skip):
+            for number, (width, members) in enumerate(
+                batches, epoch * self.batches_per_epoch + skip
+            ):
                 rows = -(-self._rows_of[width] // parts)
                 yield width, rows, members[part * rows : (part + 1) * rows], (number, part)
 
     def _batch(self, width: int, rows: int, members: np.ndarray, place: tuple[int, int]) -> Batch:
         found = [self._ids(side, members, width - 1, *place) for side in (0, 1)]
         fill = [np.zeros(0, np.int32)] * (rows - len(members))
-        (source, source_mask), (target, target_mask) = (pad_rows(ids + fill, width) for ids in found)
+        (source, source_mask), (target, target_mask) = (
+            pad_rows(ids + fill, width) for ids in found
+        )
         target_mask[len(members) :] = 0
         return Batch(*map(tf.constant, (source, source_mask, target, target_mask)))
 
-    def _ids(self, side: int, members: np.ndarray, longest: int, number: int, part: int) -> list[np.ndarray]:
+    def _ids(
+        self, side: int, members: np.ndarray, longest: int, number: int, part: int
+    ) -> list[np.ndarray]:
         rows = [self._rows[side][i] for i in members]
         prefixes = [self._prefixes[corpus] for corpus in self._corpus_of(members)] if side else []
         if self._sampling:
-            seed, longest = (self._seed, number + 1, side, part), longest - max(map(len, prefixes), default=0)
-            rows = self._vocabularies[side].sample([row.tobytes() for row in rows], self._sampling, seed, longest)
-        return [np.concatenate(pair) for pair in zip(prefixes, rows, strict=True)] if any(map(len, prefixes)) else rows
+            seed = (self._seed, number + 1, side, part)
+            longest = longest - max(map(len, prefixes), default=0)
+            rows = self._vocabularies[side].sample(
+                [row.tobytes() for row in rows], self._sampling, seed, longest
+            )
+        return (
+            [np.concatenate(pair) for pair in zip(prefixes, rows, strict=True)]
+            if any(map(len, prefixes))
+            else rows
+        )
 
     def _epoch(self, epoch: int) -> list[tuple[int, np.ndarray]]:
         """Returns the shuffled batches of an epoch: width and line numbers of each.
 
-        What is left of a width when its batches are full goes into the next wider one. So at most one batch of an epoch
-        is not full: its few pairs would count more than others.
+        What is left of a width when its batches are full goes into the next wider one. So at most
+        one batch of an epoch is not full: its few pairs would count more than others.
         """
         generator = np.random.default_rng([self._seed, epoch])
-        batches, left = [], np.zeros(0, np.int32)
+        batches = []
+        left = np.zeros(0, np.int32)
         for width, members in self._buckets:
             drawn = self._mixture.draw(members, epoch, width) if self._mixture else members
-            pairs, rows = np.concatenate([left, generator.permutation(drawn)]), self._rows_of[width]
+            pairs = np.concatenate([left, generator.permutation(drawn)])
+            rows = self._rows_of[width]
             full = len(pairs) - len(pairs) % rows
             batches += [(width, pairs[start : start + rows]) for start in range(0, full, rows)]
             left = pairs[full:]
@@ -180,8 +223,8 @@ class TrainingData:
 class ValidationData:
     """The validation set: ids for the loss, and lines to translate with their references.
 
-    Each file or pattern of the text is a set of its own, of at most `config.valid_sample` pairs, evenly spread. Its
-    translations begin with its text of `config.valid_target_prefixes`.
+    Each file or pattern of the text is a set of its own, of at most `config.valid_sample` pairs,
+    evenly spread. Its translations begin with its text of `config.valid_target_prefixes`.
 
     Attributes:
         pairs: Number of pairs of the text.
@@ -196,32 +239,49 @@ class ValidationData:
     """
 
     def __init__(self, text: ParallelText, vocabularies: Vocabularies, config: Any):
-        sample, target_prefixes = config.valid_sample, config.valid_target_prefixes
+        sample = config.valid_sample
+        target_prefixes = config.valid_target_prefixes
         self.target_words = vocabularies.target.size
         sets = [list(text.corpus(number)) for number in range(len(text.names))]
-        self.pairs, sets = sum(map(len, sets)), [list(spread(pairs, len(pairs), sample)) for pairs in sets]
+        self.pairs = sum(map(len, sets))
+        sets = [list(spread(pairs, len(pairs), sample)) for pairs in sets]
         ends = np.cumsum([0, *map(len, sets)]).tolist()
-        self.sets = [(name, slice(*lines)) for name, lines in zip(text.names, itertools.pairwise(ends), strict=True)]
+        self.sets = [
+            (name, slice(*lines))
+            for name, lines in zip(text.names, itertools.pairwise(ends), strict=True)
+        ]
         if not (pairs := list(itertools.chain.from_iterable(sets))):
             raise text.empty()
         self.sources, targets = map(list, zip(*pairs, strict=True))
         self.references = [target.decode() for target in targets]
         of_sets = _prefixes(target_prefixes, text, vocabularies.target)
         set_of_pair = [number for number, pairs in enumerate(sets) for _ in pairs]
-        self.prefixes = [target_prefixes[number] for number in set_of_pair] if target_prefixes else None
-        spelled = [text.decode(errors="replace") for text in vocabularies.target.decode(ragged(of_sets)).numpy()]
+        self.prefixes = (
+            [target_prefixes[number] for number in set_of_pair] if target_prefixes else None
+        )
+        spelled = [
+            text.decode(errors="replace")
+            for text in vocabularies.target.decode(ragged(of_sets)).numpy()
+        ]
         self.decoded_prefixes = [spelled[number] for number in set_of_pair]
         begins = ragged([of_sets[number] for number in set_of_pair])
-        source, target = (each.encode(lines) for each, lines in zip(vocabularies, (self.sources, targets), strict=True))
+        source, target = (
+            each.encode(lines)
+            for each, lines in zip(vocabularies, (self.sources, targets), strict=True)
+        )
         sides = source, tf.concat([begins, target], 1)
         longest = np.maximum(*(ids.row_lengths().numpy() for ids in sides))
         self.too_long = int((longest > LONGEST).sum())
         if self.too_long == len(pairs):
-            raise UserError(f"all validation pairs have more than {LONGEST} tokens on a side; give shorter ones")
+            raise UserError(
+                f"all validation pairs have more than {LONGEST} tokens on a side; give shorter ones"
+            )
         self.ids = [rows_of(tf.ragged.boolean_mask(ids, longest <= LONGEST)) for ids in sides]
 
 
-def _prefixes(prefixes: Sequence[str] | None, text: ParallelText, vocabulary: Vocabulary) -> list[np.ndarray]:
+def _prefixes(
+    prefixes: Sequence[str] | None, text: ParallelText, vocabulary: Vocabulary
+) -> list[np.ndarray]:
     prefixes = [""] * len(text.names) if prefixes is None else prefixes
     return rows_of(vocabulary.encode(tf.constant(prefixes, tf.string)))
 
@@ -237,7 +297,8 @@ def _require_same_lines(text: ParallelText, starts: list[int], others: list[int]
 
 def _batches_of_widths(pairs: Sequence[int], rows: dict[int, int]) -> list[tuple[int, int, int]]:
     """Returns `(width, pairs, batches)` for each width, given the pairs of each and the rows of its batches."""
-    found, left = [], 0
+    found = []
+    left = 0
     for (width, size), count in zip(rows.items(), pairs, strict=True):
         batches, left = divmod(left + count, size)
         found.append((width, count, batches))
@@ -246,7 +307,10 @@ def _batches_of_widths(pairs: Sequence[int], rows: dict[int, int]) -> list[tuple
 
 
 def bucket_widths(maxlen: int) -> list[int]:
-    """Returns the padded lengths of the buckets, each a sixth (at least 4) longer. The last fits `maxlen` and END."""
+    """Returns the padded lengths of the buckets, each a sixth (at least 4) longer.
+
+    The last fits `maxlen` and END.
+    """
     widths = [8]
     while widths[-1] < maxlen + 1:
         widths.append(max(widths[-1] + 4, widths[-1] * 7 // 6 // 4 * 4))

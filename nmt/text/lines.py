@@ -1,7 +1,8 @@
 """Lines of text: one sentence each, in UTF-8.
 
-Only a line feed ends a line. Carriage returns before it and a byte order mark at the start of a file are dropped.
-Every other character, NUL included, belongs to its line. Files whose names end in `.gz` or `.zst` are compressed.
+Only a line feed ends a line. Carriage returns before it and a byte order mark at the start of a
+file are dropped. Every other character, NUL included, belongs to its line. Files whose names end in
+`.gz` or `.zst` are compressed.
 """
 
 import contextlib
@@ -35,8 +36,8 @@ _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r"))  # NUL and others that no
 def read_lines(*paths: Path, errors: str = "strict") -> Iterator[bytes]:
     """Yields the lines of files. Memory holds a part of one file.
 
-    Args:
-        errors: With `strict`, all bytes must be UTF-8. With `keep`, lines may have other bytes, but the beginning of a
+    Args: errors: With `strict`, all bytes must be UTF-8. With `keep`, lines may have other bytes,
+        but the beginning of a
             file must look like text.
     """
     for path in paths:
@@ -52,13 +53,14 @@ def count_lines(path: Path) -> int:
 def read_blocks(
     pieces: Iterable[bytes | None], name: str | Path, size: int = 0, errors: str = "strict"
 ) -> Iterator[bytes | None]:
-    """Yields text in blocks of whole lines, each with a line feed at its end, and `None` for each `None`.
+    """Yields text in blocks of whole lines, each with a line feed at its end, and `None` for each
+    `None`.
 
-    Args:
-        pieces: The text, cut anywhere. `None` is a pause of a stream.
-        size: If given, a block ends at the first end of a line after this many bytes. The last may be smaller.
+    Args: pieces: The text, cut anywhere. `None` is a pause of a stream. size: If given, a block
+        ends at the first end of a line after this many bytes. The last may be smaller.
     """
-    held, lines = b"", 0
+    held = b""
+    lines = 0
     for block in _whole_lines(pieces if errors == "strict" else _text(pieces, name)):
         if block is not None and errors == "strict":
             _require_utf8(block, name, lines)
@@ -67,7 +69,8 @@ def read_blocks(
         if block is None or not size:
             yield block
             continue
-        held, start = held + block, 0
+        held = held + block
+        start = 0
         while end := held.find(b"\n", start + size - 1) + 1:
             yield held[start:end]
             start = end
@@ -78,7 +81,8 @@ def read_blocks(
 
 def spread(items: Iterable[T], number: int, count: int | None) -> Iterator[T]:
     """Yields `count` of this number of items, evenly spread, or all if there are fewer or `count` is `None`."""
-    count, taken = min(count or number, number), 0
+    count = min(count or number, number)
+    taken = 0
     for at, item in enumerate(items):
         if at == taken * number // count:
             yield item
@@ -87,14 +91,16 @@ def spread(items: Iterable[T], number: int, count: int | None) -> Iterator[T]:
 
 def _whole_lines(pieces: Iterable[bytes | None]) -> Iterator[bytes | None]:
     """Yields lines in blocks as they come, without byte order mark and carriage returns, and `None` for each `None`."""
-    rest, mark = [], _BYTE_ORDER_MARK
+    rest = []
+    mark = _BYTE_ORDER_MARK
     for piece in pieces:
         if piece is None:
             yield None
         elif end := piece.rfind(b"\n") + 1:
             block = b"".join([*rest, piece[:end]]).removeprefix(mark)
             yield _CARRIAGE_RETURNS.sub(b"", block) if b"\r" in block else block
-            rest, mark = [piece[end:]], b""
+            rest = [piece[end:]]
+            mark = b""
         else:
             rest.append(piece)
     if last := b"".join(rest):
@@ -117,18 +123,23 @@ def _require_utf8(block: bytes, name: str | Path, lines: int) -> None:
 def _require_line_feeds(block: bytes, name: str | Path, lines: int) -> None:
     """Refuses a text that has carriage returns in the place of line feeds: it would be one line."""
     if not lines and block.count(b"\n") == 1 and block.count(b"\r") > 1:
-        raise UserError(f"{name} ends its lines with carriage returns; convert it: tr '\\r' '\\n' < OLD > NEW")
+        raise UserError(
+            f"{name} ends its lines with carriage returns; convert it: tr '\\r' '\\n' < OLD > NEW"
+        )
 
 
 def read_chunks(source: int | Path, size: int) -> Iterator[list[bytes]]:
     """Yields the lines of a stream or a file in lists of `size`. The last is shorter.
 
-    Args:
-        source: The descriptor of a stream, where no data for a while ends a list too, or a file, which may be
+    Args: source: The descriptor of a stream, where no data for a while ends a list too, or a file,
+        which may be
             compressed.
     """
-    chunk, pieces = [], _read(source) if isinstance(source, int) else read_pieces(source)
-    for block in read_blocks(pieces, "the input" if isinstance(source, int) else source, errors="keep"):
+    chunk = []
+    pieces = _read(source) if isinstance(source, int) else read_pieces(source)
+    for block in read_blocks(
+        pieces, "the input" if isinstance(source, int) else source, errors="keep"
+    ):
         for line in block[:-1].split(b"\n") if block is not None else ():
             chunk.append(line)
             if len(chunk) == size:
@@ -166,7 +177,10 @@ def _require_text(beginning: bytes, name: str | Path) -> None:
     """Raises `UserError` if data do not begin like text, with few control characters and mostly UTF-8."""
     text = beginning.decode(errors="replace")
     controls = len(beginning) - len(beginning.translate(None, _CONTROLS))
-    for count, share, what in ((controls, 0.01, "control characters"), (text.count("\ufffd"), 0.1, "not UTF-8")):
+    for count, share, what in (
+        (controls, 0.01, "control characters"),
+        (text.count("\ufffd"), 0.1, "not UTF-8"),
+    ):
         if count > _FEW and count > share * len(text):
             raise UserError(
                 f"{name} is not text: {count} of its first {len(text)} characters are {what}; "
@@ -176,14 +190,17 @@ def _require_text(beginning: bytes, name: str | Path) -> None:
 
 def read_pieces(path: Path, size: int = _PIECE) -> Iterator[bytes]:
     """Yields the text in a file in pieces of at most `size` bytes, decompressed if its name ends in `.gz` or `.zst`."""
-    lines, (open_file, damage) = 0, _opener(path)
+    lines = 0
+    (open_file, damage) = _opener(path)
     try:
         with open_file(path, "rb") as file:
             while piece := file.read(size):
                 yield piece
                 lines += piece.count(b"\n")
     except damage as error:
-        raise UserError(f"{path} is damaged or cut off after line {lines}: {error}; copy it again") from None
+        raise UserError(
+            f"{path} is damaged or cut off after line {lines}: {error}; copy it again"
+        ) from None
 
 
 def _opener(path: Path) -> tuple[Callable[[Path, str], BinaryIO], tuple[type[Exception], ...]]:
@@ -208,7 +225,9 @@ def replace_text(path: Path) -> Iterator[TextIO]:
     zstd = _zstd(path) if path.suffix == ".zst" else None
     with atomic_write(path, "wb") as file:
         # The header of .gz gets no name, which would be that of the temporary file, and no time.
-        packed = zstd.ZstdFile(file, "w") if zstd else gzip.GzipFile("", "wb", fileobj=file, mtime=0)
+        packed = (
+            zstd.ZstdFile(file, "w") if zstd else gzip.GzipFile("", "wb", fileobj=file, mtime=0)
+        )
         with packed, io.TextIOWrapper(packed, "utf-8", newline="\n") as text:
             yield text
 
@@ -217,12 +236,17 @@ def _zstd(path: Path) -> ModuleType:
     try:
         from backports import zstd
     except ImportError:
-        raise UserError(f"{path} needs the package backports.zstd; run pip install -e '.[zstd]'") from None
+        raise UserError(
+            f"{path} needs the package backports.zstd; run pip install -e '.[zstd]'"
+        ) from None
     return zstd
 
 
 def content_digests(paths: Sequence[Path], cache: Cache) -> list[str]:
-    """Returns the SHA-256 of the text in each file, decompressed. The cache remembers them until a file changes."""
+    """Returns the SHA-256 of the text in each file, decompressed.
+
+    The cache remembers them until a file changes.
+    """
 
     def digest(path: Path) -> str:
         sha = hashlib.sha256()

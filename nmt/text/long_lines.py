@@ -3,7 +3,9 @@
 import re
 from collections.abc import Callable
 
-_SENTENCE_END = re.compile(rb"""(?:[.!?]|\xe2\x80\xa6)["')\]]*\s+|\xe3\x80\x82|\xef\xbc[\x81\x9f]""")  # dots of CJK too
+_SENTENCE_END = re.compile(
+    rb"""(?:[.!?]|\xe2\x80\xa6)["')\]]*\s+|\xe3\x80\x82|\xef\xbc[\x81\x9f]"""
+)  # dots of CJK too
 _SPACE = re.compile(rb"\s+")
 _CHARACTER = re.compile(rb"(?<=.)(?=[\x00-\x7f\xc0-\xff])", re.DOTALL)
 
@@ -11,8 +13,9 @@ _CHARACTER = re.compile(rb"(?<=.)(?=[\x00-\x7f\xc0-\xff])", re.DOTALL)
 def split_line(line: bytes, fits: Callable[[bytes], bool]) -> list[bytes]:
     """Returns pieces that fit; together they are the line.
 
-    A line is split near its middle: at the end of a sentence or else at a space in its middle half, or else between two
-    characters. Halves that do not fit are split again. Single bytes are taken to fit.
+    A line is split near its middle: at the end of a sentence or else at a space in its middle half,
+    or else between two characters. Halves that do not fit are split again. Single bytes are taken
+    to fit.
     """
     if len(line) < 2 or fits(line):
         return [line]

@@ -20,21 +20,26 @@ _SPAWN = multiprocessing.get_context("spawn")  # TensorFlow does not survive a f
 def cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
     """Returns the number of cores that this process may use.
 
-    Args:
-        quota: File in which Linux says how much processor time a container gets: microseconds of each period, and the
+    Args: quota: File in which Linux says how much processor time a container gets: microseconds of
+        each period, and the
             period, such as `150000 100000` for one core and a half, or `max 100000` for all.
     """
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    usable = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     with contextlib.suppress(OSError, ValueError):
         time, period = map(int, quota.read_text("ascii").split())
         usable = min(usable, max(1, math.ceil(time / period)))
     return usable
 
 
-def parallel_map(function: Callable[[Any], Any], items: Iterable, threads: int | None = None) -> Iterator:
+def parallel_map(
+    function: Callable[[Any], Any], items: Iterable, threads: int | None = None
+) -> Iterator:
     """Yields the result of each item, in order, computed in threads (by default one a core) a few items ahead."""
     threads = threads or cores()
-    pool, waiting = ThreadPoolExecutor(threads), collections.deque()
+    pool = ThreadPoolExecutor(threads)
+    waiting = collections.deque()
     try:
         for item in items:
             waiting.append(pool.submit(function, item))
@@ -53,18 +58,22 @@ class Killed(Exception):
 class Process:
     """Calls a function in a process of its own, one call at a time.
 
-    The process starts at the first call, and again after it was killed. It ends with this object, and when this process
-    ends in any way: then its pipe is closed. It imports the main module first, unless that was started as
-    `python -m PACKAGE`.
+    The process starts at the first call, and again after it was killed. It ends with this object,
+    and when this process ends in any way: then its pipe is closed. It imports the main module
+    first, unless that was started as `python -m PACKAGE`.
 
-    Args:
-        make: A class or function that returns the function, in the process, given the arguments. Importing its module
+    Args: make: A class or function that returns the function, in the process, given the arguments.
+        Importing its module
             must be fast.
         seconds: Longest time for an answer; by default, any.
     """
 
-    def __init__(self, make: Callable[..., Callable], *arguments: Any, seconds: float | None = None):
-        self._make, self._seconds, self._process = (make, *arguments), seconds, None
+    def __init__(
+        self, make: Callable[..., Callable], *arguments: Any, seconds: float | None = None
+    ):
+        self._make = (make, *arguments)
+        self._seconds = seconds
+        self._process = None
 
     def __call__(self, *arguments: Any) -> Any:
         """Returns the result of the function, or raises its error.
@@ -78,7 +87,8 @@ class Process:
             self._process = _SPAWN.Process(target=_serve, args=(other, *self._make), daemon=True)
             self._process.start()
             other.close()  # else this end would not notice the end of the process
-        answer, in_time = None, True
+        answer = None
+        in_time = True
         try:
             self._pipe.send(arguments)
             in_time = self._pipe.poll(self._seconds)
@@ -98,7 +108,8 @@ class Process:
 
     def end(self) -> str:
         """Ends the process, if there is one, and returns how it ended."""
-        process, self._process = self._process, None
+        process = self._process
+        self._process = None
         if not process:
             return ""
         self._pipe.close()
@@ -109,7 +120,10 @@ class Process:
 
 
 class Processes:
-    """Calls a function in one process for each core, from any thread. A call whose process is killed is made again."""
+    """Calls a function in one process for each core, from any thread.
+
+    A call whose process is killed is made again.
+    """
 
     def __init__(self, what: str, make: Callable[..., Callable], *arguments: Any):
         self._what = what

@@ -16,10 +16,9 @@ from .shards import Files, as_list, paired_shards
 class ParallelText:
     """Two texts whose lines translate each other.
 
-    Attributes:
-        source, target: The files of each side.
-        corpora: For each file or pattern given, the number of its first file; then that of all files.
-        names: A name of its own for each file or pattern given, of the target.
+    Attributes: source, target: The files of each side. corpora: For each file or pattern given, the
+        number of its first file; then that of all files. names: A name of its own for each file or
+        pattern given, of the target.
     """
 
     def __init__(self, source: Files, target: Files):
@@ -47,8 +46,15 @@ class ParallelText:
         return UserError(f"{self} are empty")
 
     def shared_with(self, training: "ParallelText", cache: Cache) -> int:
-        """Returns how many pairs of this text are also in the training text. Memory holds only this text."""
-        digests = [content_digests(paths, cache) for text in (self, training) for paths in (text.source, text.target)]
+        """Returns how many pairs of this text are also in the training text.
+
+        Memory holds only this text.
+        """
+        digests = [
+            content_digests(paths, cache)
+            for text in (self, training)
+            for paths in (text.source, text.target)
+        ]
         name = "shared-" + hashlib.sha256(repr(digests).encode()).hexdigest()[:32]
 
         def count(_: Path) -> dict[str, int]:

@@ -32,7 +32,9 @@ class Rows:
     """
 
     def __init__(self, flat: np.ndarray, ends: np.ndarray, starts: list[int]):
-        self._flat, self._ends, self.starts = flat, ends, starts
+        self._flat = flat
+        self._ends = ends
+        self.starts = starts
 
     def __len__(self) -> int:
         return len(self._ends) - 1
@@ -59,7 +61,9 @@ def token_ids(paths: Sequence[Path], vocabulary: Vocabulary, cache: Cache) -> Ro
         flat, lengths = traced(tf.constant(block[:-1]))
         return flat.numpy(), lengths.numpy()
 
-    return _prepare("ids", paths, cache, encoder, dtype, _versions(vocabulary.digest, vocabulary.size))
+    return _prepare(
+        "ids", paths, cache, encoder, dtype, _versions(vocabulary.digest, vocabulary.size)
+    )
 
 
 def raw_lines(paths: Sequence[Path], cache: Cache) -> Rows:
@@ -74,7 +78,11 @@ def raw_lines(paths: Sequence[Path], cache: Cache) -> Rows:
 
 
 def drawn_lengths(
-    paths: Sequence[Path], vocabulary: SentencePieceVocabulary, alpha: float, seed: Sequence[int], cache: Cache
+    paths: Sequence[Path],
+    vocabulary: SentencePieceVocabulary,
+    alpha: float,
+    seed: Sequence[int],
+    cache: Cache,
 ) -> Rows:
     """Returns rows with the lengths of the lines in one random segmentation, of `SentencePieceVocabulary.sample`."""
 
@@ -82,7 +90,14 @@ def drawn_lengths(
         rows = vocabulary.sample(block[:-1].split(b"\n"), alpha, seed, 2**31 - 1)
         return np.zeros(0, np.uint8), np.array([len(row) for row in rows])
 
-    return _prepare("drawn", paths, cache, encoder, np.uint8, _versions(VERSION, vocabulary.digest, alpha, *seed))
+    return _prepare(
+        "drawn",
+        paths,
+        cache,
+        encoder,
+        np.uint8,
+        _versions(VERSION, vocabulary.digest, alpha, *seed),
+    )
 
 
 def _versions(*depends_on: object) -> tuple[object, ...]:
@@ -90,7 +105,12 @@ def _versions(*depends_on: object) -> tuple[object, ...]:
 
 
 def _prepare(
-    kind: str, paths: Sequence[Path], cache: Cache, encoder: Encoder, dtype: type, depends_on: Sequence[object] = ()
+    kind: str,
+    paths: Sequence[Path],
+    cache: Cache,
+    encoder: Encoder,
+    dtype: type,
+    depends_on: Sequence[object] = (),
 ) -> Rows:
     """Returns the rows of the lines of files, which the cache keeps under their digests and what they depend on."""
     digests = content_digests(paths, cache)
@@ -107,7 +127,13 @@ def _prepare(
     def make(folder: Path) -> dict[str, list[int]]:
         compressed = any(path.suffix in (".gz", ".zst") for path in paths)  # of unknown size
         size = None if compressed else sum(path.stat().st_size for path in paths)
-        about = {"unit": "B", "unit_scale": True, "desc": f"reading {paths[0].name}", "delay": 5, "leave": False}
+        about = {
+            "unit": "B",
+            "unit_scale": True,
+            "desc": f"reading {paths[0].name}",
+            "delay": 5,
+            "leave": False,
+        }
         counts = np.zeros(len(paths) + 1, np.int64)
         with (
             (folder / "flat").open("wb") as flat,
@@ -124,7 +150,9 @@ def _prepare(
         return {"starts": np.cumsum(counts).tolist()}
 
     folder, record = cache.entry(f"{kind}-{key}", make)
-    return Rows(_mapped(folder / "flat", dtype), _mapped(folder / "ends", np.int64), record["starts"])
+    return Rows(
+        _mapped(folder / "flat", dtype), _mapped(folder / "ends", np.int64), record["starts"]
+    )
 
 
 def _unchanged_blocks(path: Path, digest: str, bar: tqdm) -> Iterator[bytes]:

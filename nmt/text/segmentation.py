@@ -1,8 +1,8 @@
 """Random segmentations of lines into subword units: BPE-dropout, and sampling from a unigram model.
 
-The random numbers of SentencePiece differ from process to process, also with the same seed, so a resumed training
-would not see the same text. This module draws by itself. It does not import TensorFlow, which would delay the
-processes that draw.
+The random numbers of SentencePiece differ from process to process, also with the same seed, so a
+resumed training would not see the same text. This module draws by itself. It does not import
+TensorFlow, which would delay the processes that draw.
 """
 
 import functools
@@ -32,7 +32,11 @@ class Drawing:
         self._processor = sentencepiece.SentencePieceProcessor()
         self._processor.LoadFromSerializedProto(model)
         proto = sentencepiece_model_pb2.ModelProto.FromString(model)
-        units = [(i, each) for i, each in enumerate(proto.pieces) if each.type in (_PIECE.NORMAL, _PIECE.USER_DEFINED)]
+        units = [
+            (i, each)
+            for i, each in enumerate(proto.pieces)
+            if each.type in (_PIECE.NORMAL, _PIECE.USER_DEFINED)
+        ]
         self._ids = {each.piece: i for i, each in units}
         self._scores = {each.piece: each.score for _, each in units if each.type == _PIECE.NORMAL}
         self._least = min(self._scores.values())
@@ -43,21 +47,32 @@ class Drawing:
         self._symbols = re.compile("|".join([*fixed, "."]), re.DOTALL)
         self._longest = max(map(len, self._ids))
         # A unit never joins two words, unless the model was trained otherwise.
-        self._words = re.compile(f"(?={_SPACE})") if not any(_SPACE in each[1:] for each in self._ids) else None
+        self._words = (
+            re.compile(f"(?={_SPACE})")
+            if not any(_SPACE in each[1:] for each in self._ids)
+            else None
+        )
         is_bpe = proto.trainer_spec.model_type == proto.trainer_spec.BPE
-        self._draw: Callable[[str, float, random.Random], list[str]] = self._merged if is_bpe else self._paths
+        self._draw: Callable[[str, float, random.Random], list[str]] = (
+            self._merged if is_bpe else self._paths
+        )
         self._word = functools.lru_cache(_REMEMBERED)(self._ids_of_word)
 
-    def __call__(self, lines: list[bytes], alpha: float, seed: Sequence[int], longest: int) -> list[np.ndarray]:
+    def __call__(
+        self, lines: list[bytes], alpha: float, seed: Sequence[int], longest: int
+    ) -> list[np.ndarray]:
         """Returns ids for each line; see `SentencePieceVocabulary.sample`."""
-        generator, rows = np.random.default_rng(list(seed)), []
+        generator = np.random.default_rng(list(seed))
+        rows = []
         for line in lines:
             text = self._processor.normalize(line.decode(errors="replace"))
             words = [word for word in (self._words.split(text) if self._words else [text]) if word]
             draws = generator.integers(_DRAWS, size=len(words)).tolist()
             found = [self._word(word, draw, alpha) for word, draw in zip(words, draws, strict=True)]
             ids = self._without_runs(list(itertools.chain.from_iterable(found)))
-            rows.append(np.array(ids if len(ids) <= longest else self._processor.encode(line), np.int32))
+            rows.append(
+                np.array(ids if len(ids) <= longest else self._processor.encode(line), np.int32)
+            )
         return rows
 
     def _ids_of_word(self, word: str, draw: int, alpha: float) -> tuple[int, ...]:
@@ -67,23 +82,37 @@ class Drawing:
     def _ids_of_unit(self, unit: str) -> list[int]:
         if unit in self._ids:
             return [self._ids[unit]]
-        return [self._bytes[i] for i in unit.encode()] if self._falls_back else [self._processor.unk_id()]
+        return (
+            [self._bytes[i] for i in unit.encode()]
+            if self._falls_back
+            else [self._processor.unk_id()]
+        )
 
     def _without_runs(self, ids: list[int]) -> list[int]:
         """Leaves one of several unknown units in a row, as SentencePiece does."""
         unknown = self._processor.unk_id()
         if unknown not in ids:
             return ids
-        return [i for i, before in zip(ids, [None, *ids], strict=False) if not i == before == unknown]
+        return [
+            i for i, before in zip(ids, [None, *ids], strict=False) if not i == before == unknown
+        ]
 
     def _merged(self, word: str, alpha: float, generator: random.Random) -> list[str]:
-        """Merges symbols, the best score first, each skipped with probability `alpha`. Reference: arXiv:1910.13267."""
+        """Merges symbols, the best score first, each skipped with probability `alpha`.
+
+        Reference: arXiv:1910.13267.
+        """
         symbols = self._symbols.findall(word)
-        after, before = list(range(1, len(symbols) + 1)), list(range(-1, len(symbols) - 1))
+        after = list(range(1, len(symbols) + 1))
+        before = list(range(-1, len(symbols) - 1))
         agenda: list[tuple[float, int, int, str]] = []
 
         def propose(left: int, right: int) -> None:
-            if left >= 0 and right < len(symbols) and not {symbols[left], symbols[right]} & self._fixed:
+            if (
+                left >= 0
+                and right < len(symbols)
+                and not {symbols[left], symbols[right]} & self._fixed
+            ):
                 joined = symbols[left] + symbols[right]
                 if joined in self._scores:
                     heapq.heappush(agenda, (-self._scores[joined], left, right, joined))
@@ -92,9 +121,14 @@ class Drawing:
             propose(left, left + 1)
         while agenda:
             _, left, right, joined = heapq.heappop(agenda)
-            if not symbols[left] or symbols[left] + symbols[right] != joined or generator.random() < alpha:
+            if (
+                not symbols[left]
+                or symbols[left] + symbols[right] != joined
+                or generator.random() < alpha
+            ):
                 continue
-            symbols[left], symbols[right] = joined, ""
+            symbols[left] = joined
+            symbols[right] = ""
             after[left] = after[right]
             if after[left] < len(symbols):
                 before[after[left]] = left
@@ -105,13 +139,16 @@ class Drawing:
     def _paths(self, word: str, alpha: float, generator: random.Random) -> list[str]:
         """Draws a segmentation of what is between symbols that are never split."""
         units: list[str] = []
-        for fixed, group in itertools.groupby(self._symbols.findall(word), self._fixed.__contains__):
+        for fixed, group in itertools.groupby(
+            self._symbols.findall(word), self._fixed.__contains__
+        ):
             symbols = list(group)
             units += symbols if fixed else self._path("".join(symbols), alpha, generator)
         return units
 
     def _path(self, word: str, alpha: float, generator: random.Random) -> list[str]:
-        """Draws a segmentation with a probability in proportion to the power `alpha` of that of the unigram model.
+        """Draws a segmentation with a probability in proportion to the power `alpha` of that of the
+        unigram model.
 
         Sums the probabilities of all beginnings of the word, then draws units from its end on.
 
@@ -124,10 +161,17 @@ class Drawing:
             found = [(start, self._scores.get(word[start:end])) for start in starts]
             if found[-1][1] is None:
                 found[-1] = (end - 1, self._least - _UNKNOWN_PENALTY)
-            ending.append([(sums[start] + alpha * score, start) for start, score in found if score is not None])
+            ending.append(
+                [
+                    (sums[start] + alpha * score, start)
+                    for start, score in found
+                    if score is not None
+                ]
+            )
             largest = max(ending[-1])[0]
             sums.append(largest + math.log(sum(math.exp(each - largest) for each, _ in ending[-1])))
-        units, end = [], len(word)
+        units = []
+        end = len(word)
         while end:
             weights = [math.exp(each - sums[end]) for each, _ in ending[end]]
             _, start = generator.choices(ending[end], weights)[0]

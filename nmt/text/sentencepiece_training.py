@@ -26,20 +26,30 @@ def train_sentencepiece(
     split_digits: bool = False,
     begin_symbol: bool = False,
 ) -> bytes:
-    """Returns a SentencePiece model of texts, each one or several files. The options are those of `vocab`."""
+    """Returns a SentencePiece model of texts, each one or several files.
+
+    The options are those of `vocab`.
+    """
     units = {"<unk>", "</s>", *(["<s>"] if begin_symbol else [])}
     units |= {f"<0x{i:02X}>" for i in range(256)} if byte_fallback else set()
     for symbol in user_symbols:
         if not symbol or any(map(str.isspace, symbol)) or list(user_symbols).count(symbol) > 1:
-            raise UserError(f"--user_symbols has {symbol!r}; each must be given once and have no white space")
+            raise UserError(
+                f"--user_symbols has {symbol!r}; each must be given once and have no white space"
+            )
         if symbol in units:
-            raise UserError(f"--user_symbols has {symbol}, which the vocabulary has anyway; leave it out")
+            raise UserError(
+                f"--user_symbols has {symbol}, which the vocabulary has anyway; leave it out"
+            )
     texts = [all_shards(text) for text in as_list(texts)]
     counts = [sum(map(count_lines, paths)) for paths in texts]
     for paths, count in zip(texts, counts, strict=True):
         if not count:
             raise UserError(f"the text {' and '.join(map(str, paths))} is empty")
-    samples = (spread(read_lines(*paths), *each, sample_lines) for paths, *each in zip(texts, counts, strict=True))
+    samples = (
+        spread(read_lines(*paths), *each, sample_lines)
+        for paths, *each in zip(texts, counts, strict=True)
+    )
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -61,7 +71,9 @@ def train_sentencepiece(
         )
     except RuntimeError as error:
         names = " and ".join(str(path) for paths in texts for path in paths)
-        raise UserError(f"cannot make a vocabulary of {size} units from {names}: {_explain(str(error))}") from None
+        raise UserError(
+            f"cannot make a vocabulary of {size} units from {names}: {_explain(str(error))}"
+        ) from None
     return model.getvalue()
 
 

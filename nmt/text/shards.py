@@ -8,7 +8,9 @@ from pathlib import Path
 
 from ..errors import UserError
 
-Files = str | os.PathLike | Sequence[str | os.PathLike]  # files, or patterns such as `train-*.en.gz`
+Files = (
+    str | os.PathLike | Sequence[str | os.PathLike]
+)  # files, or patterns such as `train-*.en.gz`
 _WILDCARDS = re.compile(r"(\*\*/|\*+|\?|\[!?[^]]+\])")
 _GROUPS = {"**/": "(?:(.*)/)?", "*": "([^/]*)"}  # expressions for what a wildcard stands for
 
@@ -18,7 +20,10 @@ class MissingFile(UserError):
 
 
 def find_shards(files: Files) -> list[list[Path]]:
-    """Returns the files that each pattern names, in the order of their names. A file's own name is a pattern too."""
+    """Returns the files that each pattern names, in the order of their names.
+
+    A file's own name is a pattern too.
+    """
     return [_matches(each) for each in as_list(files)]
 
 
@@ -31,7 +36,10 @@ def all_shards(files: Files) -> list[Path]:
 
 
 def paired_shards(source: Files, target: Files) -> tuple[list[list[Path]], list[list[Path]]]:
-    """Returns the files of both sides, as `find_shards` does. Those at the same position belong together."""
+    """Returns the files of both sides, as `find_shards` does.
+
+    Those at the same position belong together.
+    """
     sides = find_shards(source), find_shards(target)
     if len(sides[0]) != len(sides[1]):
         raise UserError(
@@ -52,7 +60,8 @@ def _require_same_matches(source: str, target: str, files: list[Path], others: l
     if not (glob.has_magic(source) and glob.has_magic(target)):
         return
     for path, other in zip(files, others, strict=True):
-        found, expected = _matched(source, path), _matched(target, other)
+        found = _matched(source, path)
+        expected = _matched(target, other)
         if len(found) == len(expected) and found != expected:
             raise UserError(
                 f"{path} and {other} would belong together by the order of their names, but the "
@@ -64,7 +73,10 @@ def _matched(pattern: str, path: Path) -> tuple[str | None, ...]:
     """Returns what each wildcard of a pattern stands for in a path; nothing if the path is the pattern itself."""
     parts = _WILDCARDS.split(str(Path(pattern)))
     parts[::2] = map(re.escape, parts[::2])
-    parts[1::2] = [_GROUPS.get(wildcard, "(.*)" if wildcard[0] == "*" else "([^/])") for wildcard in parts[1::2]]
+    parts[1::2] = [
+        _GROUPS.get(wildcard, "(.*)" if wildcard[0] == "*" else "([^/])")
+        for wildcard in parts[1::2]
+    ]
     found = re.fullmatch("".join(parts), str(path), re.DOTALL)
     return found.groups() if found else ()
 
@@ -76,10 +88,14 @@ def _matches(pattern: str | os.PathLike) -> list[Path]:
     else:
         found = [Path(each) for each in sorted(glob.glob(str(pattern), recursive=True))]
         if not found:
-            raise MissingFile(f"no file matches {pattern}; give text files, and put a pattern in quotes")
+            raise MissingFile(
+                f"no file matches {pattern}; give text files, and put a pattern in quotes"
+            )
     for each in found:
         if not each.exists():
             raise MissingFile(f"the text {each} does not exist; give a text file")
         if not each.is_file():
-            raise UserError(f"the text {each} is not a regular file and cannot be read twice; give a text file")
+            raise UserError(
+                f"the text {each} is not a regular file and cannot be read twice; give a text file"
+            )
     return found

@@ -1,8 +1,9 @@
 """Vocabularies: strings to token ids and back, in the graph.
 
-There are two kinds: SentencePiece models (`.model`) and Nematus dictionaries (`.json`). In both, id 0 ends a sentence.
-A Transformer begins with id 1. Of a SentencePiece model, that is the unknown word, or a symbol of its own before the
-unknown word with id 2. In a dictionary, the unknown word has any id but 0.
+There are two kinds: SentencePiece models (`.model`) and Nematus dictionaries (`.json`). In both, id
+0 ends a sentence. A Transformer begins with id 1. Of a SentencePiece model, that is the unknown
+word, or a symbol of its own before the unknown word with id 2. In a dictionary, the unknown word
+has any id but 0.
 """
 
 import hashlib
@@ -32,12 +33,13 @@ _CODE = "(?s:>>.*?<<)"  # at the beginning of a line
 class SentencePieceVocabulary(tf.Module):
     """Subword units of raw text.
 
-    The ids of the model are those of the pieces in the file if the end of sentence has id 0 there and the unknown word
-    id 1, as `sentencepiece_training` makes it. Otherwise the end, the beginning if there is one, and the unknown word
-    come first, then the other pieces in their order.
+    The ids of the model are those of the pieces in the file if the end of sentence has id 0 there
+    and the unknown word id 1, as `sentencepiece_training` makes it. Otherwise the end, the
+    beginning if there is one, and the unknown word come first, then the other pieces in their
+    order.
 
-    A file of a Marian model has the pieces of two sides. There a line may begin with the code of a language, and a
-    character that only the other side knows has the id of its piece, as in Marian.
+    A file of a Marian model has the pieces of two sides. There a line may begin with the code of a
+    language, and a character that only the other side knows has the id of its piece, as in Marian.
 
     Attributes:
         digest: SHA-256 of the file.
@@ -56,16 +58,24 @@ class SentencePieceVocabulary(tf.Module):
         try:
             processor.LoadFromSerializedProto(model)
         except RuntimeError:
-            raise UserError(f"{path} is not a SentencePiece model; `python -m nmt vocab` makes one") from None
-        self._ids, self._processor = _ids_of_pieces(path, processor), processor
-        self.size, self.unknown = len(self._ids), int(self._ids[processor.unk_id()])
+            raise UserError(
+                f"{path} is not a SentencePiece model; `python -m nmt vocab` makes one"
+            ) from None
+        self._ids = _ids_of_pieces(path, processor)
+        self._processor = processor
+        self.size = len(self._ids)
+        self.unknown = int(self._ids[processor.unk_id()])
         self.unknowns = (self.unknown,)
         self._pieces = np.argsort(self._ids).astype(np.int32)
         self._keeps_ids = self._ids.tolist() == list(range(self.size))
-        self._is_shared = any(map(is_code, self.words)) or any(map(processor.is_unused, range(self.size)))
+        self._is_shared = any(map(is_code, self.words)) or any(
+            map(processor.is_unused, range(self.size))
+        )
         self._drawing = Processes("splits text at random", Drawing, model)
-        # A SavedModel shares one tokenizer among all of the same name, so the name identifies the model.
-        name, kind = f"sentencepiece_{self.digest}", tf.string if self._is_shared else tf.int32
+        # A SavedModel shares one tokenizer among all of the same name, so the name identifies the
+        # model.
+        name = f"sentencepiece_{self.digest}"
+        kind = tf.string if self._is_shared else tf.int32
         self._tokenizer = tensorflow_text.SentencepieceTokenizer(model, kind, name=name)
 
     def encode(self, lines: tf.Tensor) -> tf.RaggedTensor:
@@ -73,7 +83,9 @@ class SentencePieceVocabulary(tf.Module):
         if self._is_shared:
             return self._encode_shared(lines)
         pieces = self._tokenizer.tokenize(lines)
-        return pieces if self._keeps_ids else tf.ragged.map_flat_values(tf.gather, self._ids, pieces)
+        return (
+            pieces if self._keeps_ids else tf.ragged.map_flat_values(tf.gather, self._ids, pieces)
+        )
 
     def _encode_shared(self, lines: tf.Tensor) -> tf.RaggedTensor:
         rest = tf.strings.regex_replace(lines, f"^{_CODE}", "", replace_global=False)
@@ -82,21 +94,28 @@ class SentencePieceVocabulary(tf.Module):
             tf.boolean_mask(tf.strings.substr(lines, tf.zeros_like(lengths), lengths), lengths > 0),
             tf.cast(lengths > 0, tf.int64),
         )
-        return tf.ragged.map_flat_values(self._ids_of_names, tf.concat([codes, self._tokenizer.tokenize(rest)], 1))
+        return tf.ragged.map_flat_values(
+            self._ids_of_names, tf.concat([codes, self._tokenizer.tokenize(rest)], 1)
+        )
 
     def _ids_of_names(self, names: tf.Tensor) -> tf.Tensor:
-        """Returns the ids of pieces `[...]`. The name of the end is a word like others, which is unknown."""
+        """Returns the ids of pieces `[...]`.
+
+        The name of the end is a word like others, which is unknown.
+        """
         pieces = self._tokenizer.string_to_id(names)
         ids = pieces if self._keeps_ids else tf.gather(self._ids, pieces)
         return tf.where(ids == END, self.unknown, ids)
 
-    def sample(self, lines: list[bytes], alpha: float, seed: Sequence[int], longest: int) -> list[np.ndarray]:
+    def sample(
+        self, lines: list[bytes], alpha: float, seed: Sequence[int], longest: int
+    ) -> list[np.ndarray]:
         """Returns the ids of a random segmentation of each line, without the end of sentence.
 
         Threads may call it at the same time. Other processes do the work.
 
-        Args:
-            alpha: In a BPE model, the probability of skipping a merge (BPE-dropout). In a unigram model, the exponent
+        Args: alpha: In a BPE model, the probability of skipping a merge (BPE-dropout). In a unigram
+            model, the exponent
                 of the probabilities of the segmentations: the smaller, the more random.
             seed: Integers; the same ones give the same segmentations.
             longest: A segmentation with more tokens is replaced by the usual one.
@@ -106,9 +125,14 @@ class SentencePieceVocabulary(tf.Module):
         if not self._is_shared:
             return [self._ids[row] for row in self._drawing(lines, alpha, list(seed), longest)]
         found = [re.match(_CODE.encode(), line) for line in lines]
-        rest = [line[each.end() :] if each else line for each, line in zip(found, lines, strict=True)]
+        rest = [
+            line[each.end() :] if each else line for each, line in zip(found, lines, strict=True)
+        ]
         rows = self._drawing(rest, alpha, list(seed), longest - any(found))
-        codes = [[self._processor.piece_to_id(each[0].decode(errors="replace"))] if each else [] for each in found]
+        codes = [
+            [self._processor.piece_to_id(each[0].decode(errors="replace"))] if each else []
+            for each in found
+        ]
         return [np.array([*code, *row], np.int32) for code, row in zip(codes, rows, strict=True)]
 
     def decode(self, ids: tf.RaggedTensor) -> tf.Tensor:
@@ -135,11 +159,13 @@ class SentencePieceVocabulary(tf.Module):
 class DictionaryVocabulary(tf.Module):
     """Words separated by spaces, looked up in a Nematus JSON dictionary.
 
-    Args:
-        content: A JSON object from word to id. `eos` (or `<EOS>`) must have id 0; `UNK` (or `<UNK>`, or without it
-            `<GO>`) may have any other. A dictionary of v0.3 without id 0 or 1 is read too, if its text had these words.
-        size: Number of ids; by default, the number of words. In a smaller vocabulary the words with higher ids are
-            unknown. In a larger one the ids without a word decode to the unknown word.
+    Args: content: A JSON object from word to id. `eos` (or `<EOS>`) must have id 0; `UNK` (or
+        `<UNK>`, or without it
+            `<GO>`) may have any other. A dictionary of v0.3 without id 0 or 1 is read too, if its
+            text had these words.
+        size: Number of ids; by default, the number of words. In a smaller vocabulary the words with
+            higher ids are unknown. In a larger one the ids without a word decode to the unknown
+            word.
 
     The attributes are those of `SentencePieceVocabulary`.
     """
@@ -150,7 +176,8 @@ class DictionaryVocabulary(tf.Module):
         ids, unknown = _read_dictionary(path, content)
         names = dict(enumerate(_SPECIAL)) | {i: word for word, i in ids.items()}
         words = [names[i] for i in range(max(ids.values()) + 1)]
-        self.size, self.unknown = size or len(words), unknown
+        self.size = size or len(words)
+        self.unknown = unknown
         if unknown >= self.size:
             raise UserError(
                 f"{path} has its unknown word at id {unknown}, outside a vocabulary of size {self.size}; "
@@ -205,15 +232,21 @@ class Vocabularies(NamedTuple):
     target: Vocabulary
 
 
-def load_vocabulary(path: str | os.PathLike, size: int | None = None, directory: Path | None = None) -> Vocabulary:
+def load_vocabulary(
+    path: str | os.PathLike, size: int | None = None, directory: Path | None = None
+) -> Vocabulary:
     """Loads a SentencePiece model (`.model`) or a Nematus dictionary (`.json`)."""
     path = Path(path)
     if not path.exists():
         raise UserError(f"there is no vocabulary {path}; `python -m nmt vocab` makes one")
     if path.suffix not in (".json", ".model"):
-        raise UserError(f"the vocabulary {path} must end in .model (SentencePiece) or .json (Nematus dictionary)")
+        raise UserError(
+            f"the vocabulary {path} must end in .model (SentencePiece) or .json (Nematus dictionary)"
+        )
     if path.suffix == ".model" and size is not None:
-        raise UserError(f"the size of {path} is fixed; give a vocabulary size for .json dictionaries only")
+        raise UserError(
+            f"the size of {path} is fixed; give a vocabulary size for .json dictionaries only"
+        )
     content = read_inside(path, directory or path.resolve().parent, _LARGEST)
     if path.suffix == ".json":
         return DictionaryVocabulary(path, content, size)
@@ -222,7 +255,10 @@ def load_vocabulary(path: str | os.PathLike, size: int | None = None, directory:
 
 def _ids_of_pieces(path: Path, processor: sentencepiece.SentencePieceProcessor) -> np.ndarray:
     """Returns the id in the model of each piece in the file."""
-    end, begin, unknown, size = processor.eos_id(), processor.bos_id(), processor.unk_id(), processor.GetPieceSize()
+    end = processor.eos_id()
+    begin = processor.bos_id()
+    unknown = processor.unk_id()
+    size = processor.GetPieceSize()
     if end < 0:
         raise UserError(f"{path} has no end of sentence; train it without --eos_id=-1")
     if (end, unknown) == (END, 1):
@@ -236,17 +272,27 @@ def _ids_of_pieces(path: Path, processor: sentencepiece.SentencePieceProcessor) 
 def _read_dictionary(path: Path, content: bytes) -> tuple[dict[str, int], int]:
     """Returns the ids of the words, and that of the unknown word.
 
-    If a text has the word `eos` or `UNK`, v0.3 gives it a later id, and the dictionary has no word of id 0 or 1. These
-    ids still are those of the end and of the unknown word.
+    If a text has the word `eos` or `UNK`, v0.3 gives it a later id, and the dictionary has no word
+    of id 0 or 1. These ids still are those of the end and of the unknown word.
     """
     try:
         ids = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not JSON: {error}") from None
     numbers = {i for i in ids.values() if type(i) is int} if isinstance(ids, dict) else set()
-    missing = {i for i, word in enumerate(_SPECIAL) if word in ids and i not in numbers} if numbers else set()
-    if not numbers or len(numbers) != len(ids) or numbers | missing != set(range(len(ids) + len(missing))):
-        raise UserError(f"{path} must map words to the ids 0, 1, 2, ..., each once; give a Nematus dictionary")
+    missing = (
+        {i for i, word in enumerate(_SPECIAL) if word in ids and i not in numbers}
+        if numbers
+        else set()
+    )
+    if (
+        not numbers
+        or len(numbers) != len(ids)
+        or numbers | missing != set(range(len(ids) + len(missing)))
+    ):
+        raise UserError(
+            f"{path} must map words to the ids 0, 1, 2, ..., each once; give a Nematus dictionary"
+        )
     of_master = ids.get("<EOS>") == END
     names = ("<UNK>", "<GO>", "UNK") if of_master else ("UNK", "<UNK>", "<GO>")
     unknowns = [ids[word] for word in names if word in ids]

@@ -20,11 +20,18 @@ class Interrupted(BaseException):
 
 @contextlib.contextmanager
 def restored_handlers(*numbers: signal.Signals) -> Iterator[dict]:
-    """On exit, restores the handlers of the signals. Yields them by signal, without those of ignored signals."""
+    """On exit, restores the handlers of the signals.
+
+    Yields them by signal, without those of ignored signals.
+    """
     before = {number: signal.getsignal(number) for number in numbers}
-    before = {number: handler for number, handler in before.items() if handler is not None}  # None: not of Python
+    before = {
+        number: handler for number, handler in before.items() if handler is not None
+    }  # None: not of Python
     try:
-        yield {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+        yield {
+            number: handler for number, handler in before.items() if handler is not signal.SIG_IGN
+        }
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -32,11 +39,13 @@ def restored_handlers(*numbers: signal.Signals) -> Iterator[dict]:
 
 @contextlib.contextmanager
 def deferred_signals() -> Iterator[Callable[[], None]]:
-    """Records SIGTERM and Ctrl-C. Ignored signals stay ignored. A Ctrl-C after either takes effect at once.
+    """Records SIGTERM and Ctrl-C. Ignored signals stay ignored. A Ctrl-C after either takes effect
+    at once.
 
     Another SIGTERM does not: a job system may send it to all processes, and one of them pass it on.
 
-    Yields the function to call where the process may stop, which raises `Interrupted` if a signal was recorded.
+    Yields the function to call where the process may stop, which raises `Interrupted` if a signal
+    was recorded.
     """
     recorded: list[signal.Signals] = []
 
@@ -58,10 +67,12 @@ def deferred_signals() -> Iterator[Callable[[], None]]:
 def interruptible(function: Callable[[], Any], poll: Callable[[], None]) -> Any:
     """Returns the result of a function, which runs in a thread of its own, or raises its error.
 
-    Nothing can stop a compilation. So if `poll`, called meanwhile, raises, the thread is left behind: the function must
-    change nothing that is used later, and the process must end by `exit_with`.
+    Nothing can stop a compilation. So if `poll`, called meanwhile, raises, the thread is left
+    behind: the function must change nothing that is used later, and the process must end by
+    `exit_with`.
     """
-    found, errors = [], []
+    found = []
+    errors = []
 
     def run() -> None:
         try:

@@ -14,14 +14,23 @@ from .progress import Progress, Validation
 
 
 class TrainingLog:
-    """Writes figures to a directory; without one, nothing. Its owner flushes `writer`, and closes it."""
+    """Writes figures to a directory; without one, nothing.
+
+    Its owner flushes `writer`, and closes it.
+    """
 
     def __init__(self, directory: Path | None):
-        self.writer = tf.summary.create_file_writer(str(directory)) if directory else tf.summary.create_noop_writer()
+        self.writer = (
+            tf.summary.create_file_writer(str(directory))
+            if directory
+            else tf.summary.create_noop_writer()
+        )
 
     def update(self, number: int, **figures: float) -> None:
         formats = {name: ".0f" if value >= 1000 else ".4g" for name, value in figures.items()}
-        told = "  ".join(f"{name.replace('_', ' ')} {value:{formats[name]}}" for name, value in figures.items())
+        told = "  ".join(
+            f"{name.replace('_', ' ')} {value:{formats[name]}}" for name, value in figures.items()
+        )
         log.debug(f"update {number}  {told}")
         for name, value in figures.items():
             self._write(number, f"update/{name}", value)
@@ -45,8 +54,11 @@ class Bar(contextlib.AbstractContextManager):
     """Shows updates, epochs, loss and speed, and how long it takes until the next validation."""
 
     def __init__(self, data: TrainingData):
-        self._epoch, self._widths = data.batches_per_epoch, sum(batches > 0 for *_, batches in data.sizes)
-        self._seen = self._end = 0  # widths that this run has seen, and the update that the bar ends with
+        self._epoch = data.batches_per_epoch
+        self._widths = sum(batches > 0 for *_, batches in data.sizes)
+        self._seen = self._end = (
+            0  # widths that this run has seen, and the update that the bar ends with
+        )
         # With smoothing, the estimate would follow the widths of the last batches.
         self._bar = tqdm(unit=" updates", smoothing=0, miniters=1, delay=1e-3)
         self._bar.delay = 0  # it was only for the first line, which would say nothing
@@ -57,7 +69,8 @@ class Bar(contextlib.AbstractContextManager):
     def aim(self, progress: Progress, validation: int) -> None:
         """Begins anew if the next validation, after this update, is another one than before."""
         if validation != self._end:
-            self._end, self._bar.initial = validation, 0
+            self._end = validation
+            self._bar.initial = 0
             self._describe(progress)
             self._bar.reset(total=validation - progress.update)
 
@@ -70,15 +83,23 @@ class Bar(contextlib.AbstractContextManager):
 
     @contextlib.contextmanager
     def compiling(self, width: int) -> Iterator[None]:
-        """Says that the update for this width of a batch is compiled meanwhile. That is left out of the estimate."""
-        self._seen, begun = self._seen + 1, time.monotonic()
+        """Says that the update for this width of a batch is compiled meanwhile.
+
+        That is left out of the estimate.
+        """
+        self._seen = self._seen + 1
+        begun = time.monotonic()
         which = f"{self._seen} of {self._widths}, {width} tokens"
-        self._bar.set_postfix_str(f"compiling, once for each width of a batch ({which})", refresh=True)
+        self._bar.set_postfix_str(
+            f"compiling, once for each width of a batch ({which})", refresh=True
+        )
         yield
         if not self._bar.disable:
             seconds = time.monotonic() - begun
             self._bar.start_t += seconds
-            self._bar.last_print_t += seconds  # a bar that was printed before it started has no new line at its end
+            self._bar.last_print_t += (
+                seconds  # a bar that was printed before it started has no new line at its end
+            )
 
     def _describe(self, progress: Progress) -> None:
         at = f"update {progress.update}, epoch {progress.batch / self._epoch:.2f}"

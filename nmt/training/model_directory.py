@@ -8,7 +8,14 @@ from typing import Any
 
 import keras
 
-from ..storage.checkpoints import BEST, KEPT, LAST, kept_checkpoints, load_checkpoint, save_checkpoint
+from ..storage.checkpoints import (
+    BEST,
+    KEPT,
+    LAST,
+    kept_checkpoints,
+    load_checkpoint,
+    save_checkpoint,
+)
 from ..storage.files import atomic_write, write_json
 from .progress import Progress
 from .update import Update
@@ -17,22 +24,29 @@ _SAVE_SECONDS = 600  # between checkpoints, unless the configuration has a save_
 
 
 class ModelDirectory:
-    """The directory of a training. Only the chief of the processes of `update` writes; the others keep account.
+    """The directory of a training. Only the chief of the processes of `update` writes; the others
+    keep account.
 
     Attributes:
         saved: Update of the newest checkpoint, or 0.
     """
 
     def __init__(self, path: Path, update: Update, made_with: Mapping[str, Any]):
-        self._path, self._update, self._made_with = path, update, made_with
-        self._config, self._is_chief = update.config, update.replicas.is_chief
-        self.saved, self._saved_at = 0, time.monotonic()
+        self._path = path
+        self._update = update
+        self._made_with = made_with
+        self._config = update.config
+        self._is_chief = update.replicas.is_chief
+        self.saved = 0
+        self._saved_at = time.monotonic()
 
     def resume(self) -> Progress:
         """Loads the last checkpoint, if there is one, and returns the progress of the training."""
         if not (self._path / LAST).exists():
             return Progress()
-        progress = Progress.from_json(load_checkpoint(self._path / LAST, self._update.variables, self._made_with))
+        progress = Progress.from_json(
+            load_checkpoint(self._path / LAST, self._update.variables, self._made_with)
+        )
         self.saved = progress.update
         return progress
 
@@ -45,7 +59,8 @@ class ModelDirectory:
         """Saves what the next update depends on."""
         if self._is_chief:
             self._save(self._path / LAST, self._update.variables, progress)
-        self.saved, self._saved_at = progress.update, time.monotonic()
+        self.saved = progress.update
+        self._saved_at = time.monotonic()
 
     def keep(self, progress: Progress) -> None:
         """Saves after a validation: `LAST` first, because `BEST` can be restored from it."""

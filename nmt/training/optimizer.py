@@ -12,9 +12,10 @@ from ..config import Config
 class LearningRate(keras.optimizers.schedules.LearningRateSchedule):
     """The learning rate of a configuration over time, times a factor that changes between updates.
 
-    The schedule `warmup-plateau-decay` rises linearly to a peak, stays there, then falls with 1 / sqrt(update).
-    `transformer` does so without a plateau; its peak follows from the size of the model. `constant` is an endless
-    plateau, not a plain number: Keras would store that in a variable, and a resumed training could not change it.
+    The schedule `warmup-plateau-decay` rises linearly to a peak, stays there, then falls with 1 /
+    sqrt(update). `transformer` does so without a plateau; its peak follows from the size of the
+    model. `constant` is an endless plateau, not a plain number: Keras would store that in a
+    variable, and a resumed training could not change it.
 
     Attributes:
         factor: The factor. Its value follows from the validations, so no checkpoint holds it.
@@ -23,12 +24,18 @@ class LearningRate(keras.optimizers.schedules.LearningRateSchedule):
     """
 
     def __init__(self, config: Config):
-        self.factor = keras.Variable(1.0, trainable=False, dtype="float32", name="learning_rate_factor")
-        self._peak, self._warmup, self._plateau = config.learning_rate, config.warmup_steps, config.plateau_steps
+        self.factor = keras.Variable(
+            1.0, trainable=False, dtype="float32", name="learning_rate_factor"
+        )
+        self._peak = config.learning_rate
+        self._warmup = config.warmup_steps
+        self._plateau = config.plateau_steps
         if config.learning_schedule == "transformer":
-            self._peak, self._plateau = (config.state_size * config.warmup_steps) ** -0.5, 0
+            self._peak = (config.state_size * config.warmup_steps) ** -0.5
+            self._plateau = 0
         elif config.learning_schedule == "constant":
-            self._warmup, self._plateau = 1, math.inf
+            self._warmup = 1
+            self._plateau = math.inf
 
     def __call__(self, step):
         """Returns the learning rate after `step` updates, for the next one."""
@@ -41,7 +48,8 @@ class LearningRate(keras.optimizers.schedules.LearningRateSchedule):
 class Adam(keras.optimizers.Adam):
     """Keras's Adam with the options of a configuration.
 
-    One operation of TensorFlow updates each variable. Those of Keras, a dozen, take seconds more to trace and compile.
+    One operation of TensorFlow updates each variable. Those of Keras, a dozen, take seconds more to
+    trace and compile.
     """
 
     def __init__(self, config: Config, variables: Sequence[keras.Variable]):
@@ -61,7 +69,8 @@ class Adam(keras.optimizers.Adam):
 
     def update_step(self, gradient, variable, learning_rate):
         """Updates one variable. The gradient is dense."""
-        index, number = self._get_variable_index(variable), tf.cast(self.iterations.value + 1, tf.float32)
+        index = self._get_variable_index(variable)
+        number = tf.cast(self.iterations.value + 1, tf.float32)
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
             m=self._momentums[index].value.handle,

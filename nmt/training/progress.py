@@ -16,7 +16,9 @@ class Validation:
     seconds: float  # of training so far, validations included
     counts: bool = True  # for patience; False for the extra validation at the end of a run
     chrf: float = 0.0
-    sets: dict[str, dict[str, float]] = field(default_factory=dict)  # bleu and chrf of each, if there are several
+    sets: dict[str, dict[str, float]] = field(
+        default_factory=dict
+    )  # bleu and chrf of each, if there are several
 
     def __str__(self) -> str:
         """The validation as it is printed."""
@@ -25,7 +27,10 @@ class Validation:
             f"update {self.update}  {trained}valid loss {self.valid_loss:.3f}  BLEU {self.bleu:.2f}  "
             f"chrF {self.chrf:.2f}  {self.seconds:.0f} s"
         )
-        sets = [f"  {name}  BLEU {each['bleu']:.2f}  chrF {each['chrf']:.2f}" for name, each in self.sets.items()]
+        sets = [
+            f"  {name}  BLEU {each['bleu']:.2f}  chrF {each['chrf']:.2f}"
+            for name, each in self.sets.items()
+        ]
         return "\n".join([first, *sets])
 
     def quality(self, metric: str) -> tuple[float, float]:
@@ -36,10 +41,14 @@ class Validation:
 @dataclass(frozen=True)
 class Progress:
     update: int = 0
-    batch: int = 0  # number of the next batch; 0 in trainings of versions whose epochs had other batches
+    batch: int = (
+        0  # number of the next batch; 0 in trainings of versions whose epochs had other batches
+    )
     begin: int = 0  # updates of another training, which this one continues
     seconds: float = 0.0
-    loss: float = 0.0  # in nats, summed over the target tokens since the last validation that counts
+    loss: float = (
+        0.0  # in nats, summed over the target tokens since the last validation that counts
+    )
     tokens: float = 0.0  # number of these target tokens
     skipped: int = 0  # updates whose loss or gradient was not finite
     skipped_in_a_row: int = 0
@@ -58,7 +67,11 @@ class Progress:
     @property
     def ranking(self) -> list[Validation]:
         """The ranked validations, the best first."""
-        return sorted(self.validations[self.ranked_from :], key=lambda each: each.quality(self.metric), reverse=True)
+        return sorted(
+            self.validations[self.ranked_from :],
+            key=lambda each: each.quality(self.metric),
+            reverse=True,
+        )
 
     @property
     def validated(self) -> bool:
@@ -67,30 +80,38 @@ class Progress:
 
     def plateaus(self, length: int) -> int:
         """Returns how often the validation loss did not fall below its minimum for `length` validations in a row."""
-        found, waited, least = 0, 0, float("inf")
+        found = 0
+        waited = 0
+        least = float("inf")
         for loss in (each.valid_loss for each in self.validations if each.counts):
             waited = 0 if loss < least else waited + 1
             least = min(least, loss)
             if waited == length:
-                found, waited = found + 1, 0
+                found = found + 1
+                waited = 0
         return found
 
     def after_update(self, loss: float, tokens: float) -> "Progress":
-        loss, tokens = self.loss + loss, self.tokens + tokens
+        loss = self.loss + loss
+        tokens = self.tokens + tokens
         return replace(self._next(), loss=loss, tokens=tokens, skipped_in_a_row=0)
 
     def after_skipping(self) -> "Progress":
-        return replace(self._next(), skipped=self.skipped + 1, skipped_in_a_row=self.skipped_in_a_row + 1)
+        return replace(
+            self._next(), skipped=self.skipped + 1, skipped_in_a_row=self.skipped_in_a_row + 1
+        )
 
     def _next(self) -> "Progress":
         return replace(self, update=self.update + 1, batch=self.batch + 1)
 
     def ranked_by(self, metric: str, tokenizer: str, search: str) -> "Progress":
-        """Returns the progress with this ranking of validations. If it is another one, it begins with the next.
+        """Returns the progress with this ranking of validations. If it is another one, it begins
+        with the next.
 
         The loss depends neither on the tokenizer nor on the search, and chrF not on the tokenizer.
         """
-        same_bleu, same_search = self.tokenizer in ("", tokenizer), self.search in ("", search)
+        same_bleu = self.tokenizer in ("", tokenizer)
+        same_search = self.search in ("", search)
         same = {"bleu": same_bleu and same_search, "chrf": same_search, "loss": True}[metric]
         if metric == self.metric and same:
             return replace(self, tokenizer=tokenizer, search=search)
@@ -100,16 +121,26 @@ class Progress:
     def after_validation(self, validation: Validation) -> "Progress":
         """Returns the progress with one more validation.
 
-        A validation that does not count changes nothing else, so a resumed training continues as without it.
+        A validation that does not count changes nothing else, so a resumed training continues as
+        without it.
         """
         validations = (*self.validations, validation)
         if not validation.counts:
             return replace(self, seconds=validation.seconds, validations=validations)
-        earlier = [each.quality(self.metric) for each in self.validations[self.ranked_from :] if each.counts]
+        earlier = [
+            each.quality(self.metric)
+            for each in self.validations[self.ranked_from :]
+            if each.counts
+        ]
         better = not earlier or validation.quality(self.metric) > max(earlier)
         bad = 0 if better else self.bad_validations + 1
         return replace(
-            self, seconds=validation.seconds, loss=0.0, tokens=0.0, bad_validations=bad, validations=validations
+            self,
+            seconds=validation.seconds,
+            loss=0.0,
+            tokens=0.0,
+            bad_validations=bad,
+            validations=validations,
         )
 
     @classmethod
@@ -128,7 +159,8 @@ def _checked(cls: type, values: dict[str, Any]) -> Any:
     """Makes an instance of a dataclass and checks that the values have the declared types."""
     made = cls(**values)
     for each in fields(cls):
-        value, kind = getattr(made, each.name), get_origin(each.type) or each.type
+        value = getattr(made, each.name)
+        kind = get_origin(each.type) or each.type
         if type(value) is not kind or (kind is int and not 0 <= value < 2**53):
             raise TypeError(f"{each.name} is {str(value)[:100]!r}")
     return made

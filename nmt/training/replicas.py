@@ -1,8 +1,8 @@
 """Data parallelism: several processes train one model, each on its share of every batch.
 
-Every process has all weights and makes the same updates. An update adds up the gradients of all processes before it
-clips them. So without dropout and random segmentations, the number of processes changes the weights by rounding only.
-The first process, the chief, validates and writes.
+Every process has all weights and makes the same updates. An update adds up the gradients of all
+processes before it clips them. So without dropout and random segmentations, the number of processes
+changes the weights by rounding only. The first process, the chief, validates and writes.
 """
 
 import contextlib
@@ -29,7 +29,8 @@ class Replicas:
     """The processes of a training."""
 
     def __init__(self, strategy: tf.distribute.Strategy | None = None, rank: int = 0):
-        self._strategy, self.rank = strategy, rank
+        self._strategy = strategy
+        self.rank = rank
         self.count = strategy.num_replicas_in_sync if strategy else 1
         # One function for each number of tensors: TensorFlow would warn if all shared one.
         self._sums = functools.cache(
@@ -42,21 +43,29 @@ class Replicas:
         return self.rank == 0
 
     def sum(self, values):
-        """Adds up a structure of tensors over all processes. The rows of `tf.IndexedSlices` are concatenated."""
+        """Adds up a structure of tensors over all processes.
+
+        The rows of `tf.IndexedSlices` are concatenated.
+        """
         if not self._strategy:
             return values
         with _explained():
             return self._sums(len(tf.nest.flatten(values)))(values)
 
     def any(self, flag: bool) -> bool:
-        """Returns whether the flag is set in any process. All processes wait here for each other."""
+        """Returns whether the flag is set in any process.
+
+        All processes wait here for each other.
+        """
         return flag if self.count == 1 else float(self.sum(tf.constant(float(flag)))) > 0
 
     def leave(self) -> None:
-        """Waits until all processes are here. Afterwards this process may end, and the others do not fail.
+        """Waits until all processes are here. Afterwards this process may end, and the others do
+        not fail.
 
-        A process can pass a barrier and end before another one has seen that all are there, and the connection breaks.
-        So there are two barriers: after the first, all is written, so a break in the second does not matter.
+        A process can pass a barrier and end before another one has seen that all are there, and the
+        connection breaks. So there are two barriers: after the first, all is written, so a break in
+        the second does not matter.
         """
         self.any(False)
         with contextlib.suppress(UserError):
@@ -71,17 +80,28 @@ class Replicas:
                 variable.assign(tf.cast(tf.reshape(value, variable.shape), variable.dtype))
 
     def from_chief(self, values: Sequence[float]) -> list[float]:
-        """Returns the chief's values. The other processes pass a list of the same length, which is ignored."""
+        """Returns the chief's values.
+
+        The other processes pass a list of the same length, which is ignored.
+        """
         mine = tf.constant(values if self.is_chief else [0.0] * len(values), tf.float64)
         return self.sum(mine).numpy().tolist()
 
     def require_same(self, values: Mapping[str, object]) -> None:
         """Compares values that all processes must share."""
-        contents = [json.dumps(value, sort_keys=True, default=str).encode() for value in values.values()]
-        digests = [int.from_bytes(hashlib.sha256(content).digest()[:7], "big") for content in contents]
-        rows = tf.scatter_nd([[self.rank]], tf.constant([digests], tf.int64), [self.count, len(digests)])
+        contents = [
+            json.dumps(value, sort_keys=True, default=str).encode() for value in values.values()
+        ]
+        digests = [
+            int.from_bytes(hashlib.sha256(content).digest()[:7], "big") for content in contents
+        ]
+        rows = tf.scatter_nd(
+            [[self.rank]], tf.constant([digests], tf.int64), [self.count, len(digests)]
+        )
         rows = self.sum(rows).numpy()
-        if differing := [name for name, column in zip(values, rows.T, strict=True) if len(set(column)) > 1]:
+        if differing := [
+            name for name, column in zip(values, rows.T, strict=True) if len(set(column)) > 1
+        ]:
             raise UserError(
                 f"the {self.count} processes of this training differ in {', '.join(differing)}; "
                 "start all with the same command, files and code"
@@ -89,8 +109,12 @@ class Replicas:
 
     def _sum_of_all(self, values):
         def reduce(values):
-            values = tf.nest.map_structure(tf.identity, values, expand_composites=True)  # gives them a device
-            return tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, values)
+            values = tf.nest.map_structure(
+                tf.identity, values, expand_composites=True
+            )  # gives them a device
+            return tf.distribute.get_replica_context().all_reduce(
+                tf.distribute.ReduceOp.SUM, values
+            )
 
         return self._strategy.run(reduce, (values,))
 
@@ -101,12 +125,17 @@ def read_cluster() -> tuple[list[str], int]:
         return [], 0
     try:
         config = json.loads(text)
-        cluster, task = config.get("cluster", {}), config.get("task", {})
+        cluster = config.get("cluster", {})
+        task = config.get("task", {})
         workers = [*cluster.get("chief", []), *cluster.get("worker", [])]
-        rank = int(task.get("index", 0)) + (len(cluster.get("chief", [])) if task.get("type") == "worker" else 0)
+        rank = int(task.get("index", 0)) + (
+            len(cluster.get("chief", [])) if task.get("type") == "worker" else 0
+        )
         if wrong := [each for each in workers if not _ADDRESS.fullmatch(each)]:
             raise ValueError(f"{wrong[0][:100]} is no address")
-        if workers and (task.get("type") not in ("chief", "worker") or not 0 <= rank < len(workers)):
+        if workers and (
+            task.get("type") not in ("chief", "worker") or not 0 <= rank < len(workers)
+        ):
             raise ValueError("the task is not one of the workers")
     except (AttributeError, OverflowError, RecursionError, TypeError, ValueError) as error:
         raise UserError(
@@ -117,7 +146,8 @@ def read_cluster() -> tuple[list[str], int]:
 
 
 def connect() -> Replicas:
-    """Connects the processes that the environment variable TF_CONFIG names. Call it before TensorFlow uses a device.
+    """Connects the processes that the environment variable TF_CONFIG names. Call it before
+    TensorFlow uses a device.
 
     Reference: https://www.tensorflow.org/guide/distributed_training#tf_config
     """
@@ -125,8 +155,9 @@ def connect() -> Replicas:
     if len(workers) < 2:
         return Replicas()
     held = os.environ.pop(HELD_PORT, "")
-    # TensorFlow waits for the other processes without running handlers in Python, and replaces the one of SIGTERM. So
-    # Ctrl-C ends the process at once, unless it is ignored. Afterwards, handlers are as before.
+    # TensorFlow waits for the other processes without running handlers in Python, and replaces the
+    # one of SIGTERM. So Ctrl-C ends the process at once, unless it is ignored. Afterwards, handlers
+    # are as before.
     with _explained(), restored_handlers(signal.SIGTERM, signal.SIGINT) as handlers:
         if signal.SIGINT in handlers:
             signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -1,7 +1,8 @@
 """The training loop: updates, validation, early stopping, checkpoints.
 
-The last checkpoint holds everything that the next update depends on. Batch n and its dropout depend only on the seed
-and n. So a resumed training equals one that was never interrupted, if it has the same number of processes.
+The last checkpoint holds everything that the next update depends on. Batch n and its dropout depend
+only on the seed and n. So a resumed training equals one that was never interrupted, if it has the
+same number of processes.
 """
 
 import contextlib
@@ -30,28 +31,41 @@ MOST_SKIPPED = 10  # skipped updates in a row that stop the training
 
 
 class Trainer:
-    """Trains a model as the configuration of `update` says. Only the chief of its processes validates and writes."""
+    """Trains a model as the configuration of `update` says.
+
+    Only the chief of its processes validates and writes.
+    """
 
     def __init__(self, update: Update, directory: Path, made_with: Mapping[str, Any]):
-        self._update, self._config, self._replicas = update, update.config, update.replicas
-        self._path, self._directory = directory, ModelDirectory(directory, update, made_with)
+        self._update = update
+        self._config = update.config
+        self._replicas = update.replicas
+        self._path = directory
+        self._directory = ModelDirectory(directory, update, made_with)
         self.progress = self._directory.resume()
         self._plateaus = 0  # of the validation loss so far; each has reduced the learning rate
         self._start = time.monotonic()
-        self._words = self._seconds_of_updates = 0.0  # target tokens of this run, and the time of their updates
+        self._words = self._seconds_of_updates = (
+            0.0  # target tokens of this run, and the time of their updates
+        )
 
     def continue_from(self, directory: Path, made_with: Mapping[str, Any]) -> None:
         """Takes over the last state of another training of these values, not its validations: texts may differ."""
-        found = Progress.from_json(load_checkpoint(directory / LAST, self._update.variables, made_with))
+        found = Progress.from_json(
+            load_checkpoint(directory / LAST, self._update.variables, made_with)
+        )
         self.progress = Progress(update=found.update, batch=found.batch, begin=found.update)
 
     def limit(self, data: TrainingData) -> tuple[int, str]:
         """Returns the number of the last update, and the option that sets it."""
-        config, update, begin = self._config, self.progress.update, self.progress.begin
+        config = self._config
+        update = self.progress.update
+        begin = self.progress.begin
         last = update + config.max_epochs * data.batches_per_epoch - self._next_batch(data)
         limit = f"--max_epochs {config.max_epochs}"
         if last >= config.finish_after:
-            last, limit = config.finish_after, f"--finish_after {config.finish_after}"
+            last = config.finish_after
+            limit = f"--finish_after {config.finish_after}"
         if update > last or 0 < begin == update == last:
             raise UserError(
                 f"this training has made {update} updates, and {limit} ends it at {last}; give a larger one"
@@ -84,7 +98,9 @@ class Trainer:
                     if self._validation_is_due():
                         self._validate(validate, data, figures, poll)
                     elif self.progress.update < self._last:
-                        following = (self.progress.update // self._valid_freq + 1) * self._valid_freq
+                        following = (
+                            self.progress.update // self._valid_freq + 1
+                        ) * self._valid_freq
                         bar.aim(self.progress, min(self._last, following))
                         self._train_on(next(batches), bar, figures, poll)
                         if self._directory.save_is_due(self.progress.update):
@@ -99,12 +115,17 @@ class Trainer:
                 self._replicas.leave()
                 raise
             finally:
-                del batches  # stops the threads that read text, which must not outlive the interpreter
+                del (
+                    batches
+                )  # stops the threads that read text, which must not outlive the interpreter
         self._replicas.leave()
         return f"{self.progress.bad_validations} validations in a row without a better one (--patience)"
 
     def _next_batch(self, data: TrainingData) -> int:
-        """Returns the number of the next batch. A training of an earlier version stays at its share of an epoch."""
+        """Returns the number of the next batch.
+
+        A training of an earlier version stays at its share of an epoch.
+        """
         progress = self.progress
         if progress.batch or not progress.update:
             return progress.batch
@@ -112,7 +133,9 @@ class Trainer:
 
     def _take_place(self, data: TrainingData) -> None:
         """Sets the number of the next batch of a training of an earlier version."""
-        batch, of_epoch, earlier = self._next_batch(data), data.batches_per_epoch, data.earlier_batches_per_epoch
+        batch = self._next_batch(data)
+        of_epoch = data.batches_per_epoch
+        earlier = data.earlier_batches_per_epoch
         if batch != self.progress.batch and of_epoch != earlier:
             epoch, done = divmod(batch, of_epoch)
             log.info(
@@ -134,13 +157,20 @@ class Trainer:
             raise stop or Interrupted(signal.SIGTERM)
 
     def _validation_is_due(self) -> bool:
-        """Whether to validate now. A model of another training is validated before its first update."""
+        """Whether to validate now.
+
+        A model of another training is validated before its first update.
+        """
         progress = self.progress
         if progress.update == progress.begin:
             return bool(self._config.reload) and not progress.validations
-        return not progress.validated and (progress.update % self._valid_freq == 0 or progress.update >= self._last)
+        return not progress.validated and (
+            progress.update % self._valid_freq == 0 or progress.update >= self._last
+        )
 
-    def _train_on(self, batch: Batch, bar: Bar, figures: TrainingLog, poll: Callable[[], None]) -> None:
+    def _train_on(
+        self, batch: Batch, bar: Bar, figures: TrainingLog, poll: Callable[[], None]
+    ) -> None:
         number = self.progress.update + 1
         begun = time.monotonic()
         if seen := self._update.has_seen(batch):
@@ -155,21 +185,35 @@ class Trainer:
             self._words += words
             self._seconds_of_updates += time.monotonic() - begun
         finite = math.isfinite(cost) and math.isfinite(norm)
-        self.progress = self.progress.after_update(cost, words) if finite else self.progress.after_skipping()
+        self.progress = (
+            self.progress.after_update(cost, words) if finite else self.progress.after_skipping()
+        )
         speed = self._words / self._seconds_of_updates if self._words else 0.0
         if number % self._config.summary_freq == 0:
             rate = self._update.learning_rate
-            figures.update(number, loss=cost / words, gradient_norm=norm, learning_rate=rate, tokens_per_second=speed)
+            figures.update(
+                number,
+                loss=cost / words,
+                gradient_norm=norm,
+                learning_rate=rate,
+                tokens_per_second=speed,
+            )
         bar.advance(self.progress, speed)
         if finite:
             return
         what = f"the loss is {cost}, the norm of its gradient {norm}"
         log.info(f"update {number} is skipped: {what}")
         if self.progress.skipped_in_a_row == MOST_SKIPPED:
-            raise self._broken(f"{MOST_SKIPPED} updates in a row were skipped; in update {number}, {what}")
+            raise self._broken(
+                f"{MOST_SKIPPED} updates in a row were skipped; in update {number}, {what}"
+            )
 
     def _validate(
-        self, validate: Validator, data: TrainingData, figures: TrainingLog, poll: Callable[[], None]
+        self,
+        validate: Validator,
+        data: TrainingData,
+        figures: TrainingLog,
+        poll: Callable[[], None],
     ) -> None:
         progress = self.progress
         with self._update.evaluated_weights():
@@ -187,7 +231,8 @@ class Trainer:
             raise self._broken(seen)
         for note in (*str(validation).splitlines(), *notes):
             log.info(note)
-        # Before the checkpoint, because a resumed training does not validate again what that counts.
+        # Before the checkpoint, because a resumed training does not validate again what that
+        # counts.
         figures.validation(validation)
         self._directory.write_translations(progress.update, translations)
         self.progress = self._ranked().after_validation(validation)
@@ -198,31 +243,42 @@ class Trainer:
         self, validate: Validator, poll: Callable[[], None]
     ) -> tuple[dict[str, Any], Sequence[str], Sequence[str]]:
         """Returns what the chief measures, in all processes, and in the chief the translations and what is to say."""
-        found, stop = _attempted(interruptible, validate, poll) if self._replicas.is_chief else (None, None)
+        found, stop = (
+            _attempted(interruptible, validate, poll) if self._replicas.is_chief else (None, None)
+        )
         scores, translations, notes = found or (dict.fromkeys(SCORES, 0.0), (), ())
-        stopped, *found_by_chief = self._replicas.from_chief([float(stop is not None), *map(scores.get, SCORES)])
+        stopped, *found_by_chief = self._replicas.from_chief(
+            [float(stop is not None), *map(scores.get, SCORES)]
+        )
         if stopped:
             raise stop or Interrupted(signal.SIGTERM)
         return scores | dict(zip(SCORES, found_by_chief, strict=True)), translations, notes
 
     def _reduce_learning_rate(self) -> None:
         """Sets the factor of the learning rate, which follows from the validations so far, and prints a new one."""
-        factor, length = self._config.learning_rate_reduce_factor, self._config.learning_rate_reduce_num_not_improved
+        factor = self._config.learning_rate_reduce_factor
+        length = self._config.learning_rate_reduce_num_not_improved
         if factor and (plateaus := self.progress.plateaus(length)) != self._plateaus:
-            self._plateaus, product = plateaus, factor**plateaus
+            self._plateaus = plateaus
+            product = factor**plateaus
             self._update.reduce_learning_rate(product)
-            log.info(f"the validation loss has not fallen for {length} validations: learning rate x {product:g}")
+            log.info(
+                f"the validation loss has not fallen for {length} validations: learning rate x {product:g}"
+            )
 
     def _broken(self, seen: str) -> UserError:
         saved = self._directory.saved
-        kept = f"{self._path} keeps the model of update {saved}" if saved else "nothing is saved yet"
+        kept = (
+            f"{self._path} keeps the model of update {saved}" if saved else "nothing is saved yet"
+        )
         return UserError(f"{seen}; train again with a lower --learning_rate or --clip_c; {kept}")
 
     def _seconds(self) -> float:
         return round(time.monotonic() - self._start, 3)
 
     def _save_last(self) -> None:
-        """Saves the last update, unless it was skipped: then resume from the checkpoint before the skipped updates.
+        """Saves the last update, unless it was skipped: then resume from the checkpoint before the
+        skipped updates.
 
         Before the first update there is nothing to save: the same command begins in the same way.
         """

@@ -16,8 +16,11 @@ from .optimizer import Adam
 from .replicas import Replicas
 
 _RESERVED_BYTES = 2**31  # more than most updates need
-_EARLY = 9.0  # as in Marian: after update t, the share of the newest weights is at least 9 / (t + 9)
-_IDS, _MASK = tf.TensorSpec([None, None], tf.int32), tf.TensorSpec([None, None], tf.float32)
+_EARLY = (
+    9.0  # as in Marian: after update t, the share of the newest weights is at least 9 / (t + 9)
+)
+_IDS = tf.TensorSpec([None, None], tf.int32)
+_MASK = tf.TensorSpec([None, None], tf.float32)
 _BATCH = Batch(_IDS, _MASK, _IDS, _MASK)
 
 Gradient = tf.Tensor | tf.IndexedSlices
@@ -36,12 +39,16 @@ class Sums(NamedTuple):
 Clipped = tuple[tf.Tensor, tf.Tensor, tf.Tensor, list[tf.Tensor]]
 
 
-def sum_gradients(model: TranslationModel, batch: Batch, label_smoothing: float, dropout_seed: tf.Tensor) -> Sums:
+def sum_gradients(
+    model: TranslationModel, batch: Batch, label_smoothing: float, dropout_seed: tf.Tensor
+) -> Sums:
     """Returns the summed cost of a batch and its gradients."""
     with tf.GradientTape() as tape:
         cost = model.total_cost(*batch, label_smoothing=label_smoothing, dropout_seed=dropout_seed)
     gradients = tape.gradient(cost, model.trainable_variables)
-    return Sums(cost, tf.reduce_sum(batch.target_mask), tf.reduce_sum(batch.target_mask[:, 0]), gradients)
+    return Sums(
+        cost, tf.reduce_sum(batch.target_mask), tf.reduce_sum(batch.target_mask[:, 0]), gradients
+    )
 
 
 def add_sums(first: Sums, second: Sums) -> Sums:
@@ -51,10 +58,12 @@ def add_sums(first: Sums, second: Sums) -> Sums:
 
 
 def clip_mean(sums: Sums, config: Config) -> tuple[list[Gradient], tf.Tensor]:
-    """Returns the gradients of the mean cost, scaled to a global norm of at most `clip_c`, and their norm.
+    """Returns the gradients of the mean cost, scaled to a global norm of at most `clip_c`, and
+    their norm.
 
-    `sums` are those over all parts of the batch and all processes. The rows of a sparse gradient are one for each
-    occurrence of a word; where `clip_counts` is `words`, those of a word are summed before the norm.
+    `sums` are those over all parts of the batch and all processes. The rows of a sparse gradient
+    are one for each occurrence of a word; where `clip_counts` is `words`, those of a word are
+    summed before the norm.
     """
     count = sums.words if config.loss_function == "per-token-cross-entropy" else sums.sentences
     gradients = [tf.math.scalar_mul(1 / count, gradient) for gradient in sums.gradients]
@@ -66,7 +75,10 @@ def clip_mean(sums: Sums, config: Config) -> tuple[list[Gradient], tf.Tensor]:
 
 
 def split(batch: Batch, parts: int) -> list[Batch]:
-    """Splits a batch into parts of equally many rows. Rows that only fill the last parts have no target words."""
+    """Splits a batch into parts of equally many rows.
+
+    Rows that only fill the last parts have no target words.
+    """
     rows = -(-batch.source.shape[0] // parts)
     missing = parts * rows - batch.source.shape[0]
     filler = [x[:1] for x in batch[:3]] + [tf.zeros_like(batch.target_mask[:1])]
@@ -75,13 +87,23 @@ def split(batch: Batch, parts: int) -> list[Batch]:
 
 
 class Update:
-    """Updates a model from a batch. The processes of `replicas` add up their gradients; by default, there is one."""
+    """Updates a model from a batch.
+
+    The processes of `replicas` add up their gradients; by default, there is one.
+    """
 
     def __init__(self, model: TranslationModel, config: Config, replicas: Replicas | None = None):
         _reserve_memory()
-        self.model, self.config, self.replicas = model, config, replicas or Replicas()
-        self._optimizer, self._shapes = Adam(config, model.trainable_variables), set()
-        self._smoothed = SmoothedWeights(model, config.exponential_smoothing) if config.exponential_smoothing else None
+        self.model = model
+        self.config = config
+        self.replicas = replicas or Replicas()
+        self._optimizer = Adam(config, model.trainable_variables)
+        self._shapes = set()
+        self._smoothed = (
+            SmoothedWeights(model, config.exponential_smoothing)
+            if config.exponential_smoothing
+            else None
+        )
         self._in_one_part = config.gradient_aggregation_steps == self.replicas.count == 1
         function = self._clipped if self._in_one_part else self._summed
         # On a CPU, TensorFlow's products in bfloat16 are faster than XLA's.
@@ -101,7 +123,10 @@ class Update:
         return self._smoothed.swapped() if self._smoothed else contextlib.nullcontext()
 
     def begin_smoothing(self) -> None:
-        """Makes the smoothed weights, if any, those of the model. Call it after other weights were loaded."""
+        """Makes the smoothed weights, if any, those of the model.
+
+        Call it after other weights were loaded.
+        """
         for average, weight in self._smoothed.pairs() if self._smoothed else ():
             average.assign(weight.value)
 
@@ -118,17 +143,25 @@ class Update:
         return tuple(batch.source.shape) in self._shapes
 
     def trace(self) -> None:
-        """Traces the function of a batch. Its names count what was made before, and the cache of XLA compares names.
+        """Traces the function of a batch. Its names count what was made before, and the cache of
+        XLA compares names.
 
-        So trace at the same point of every training: before its weights are loaded, or anything depends on its texts.
+        So trace at the same point of every training: before its weights are loaded, or anything
+        depends on its texts.
         """
         self._gradients.get_concrete_function()
 
     def gradients(self, batch: Batch, number: int) -> Sums | Clipped:
-        """Returns what this process adds to an update, and changes nothing. Compiles for the first batch of a shape."""
-        batch, steps = Batch(*map(tf.convert_to_tensor, batch)), self.config.gradient_aggregation_steps
+        """Returns what this process adds to an update, and changes nothing.
+
+        Compiles for the first batch of a shape.
+        """
+        batch = Batch(*map(tf.convert_to_tensor, batch))
+        steps = self.config.gradient_aggregation_steps
         self._shapes.add(tuple(batch.source.shape))
-        first = (number * self.replicas.count + self.replicas.rank) * steps  # each part has its own dropout
+        first = (
+            number * self.replicas.count + self.replicas.rank
+        ) * steps  # each part has its own dropout
         parts = enumerate(split(batch, steps) if steps > 1 else [batch], first)
         found = (self._gradients(part, tf.constant([self.config.seed, at])) for at, part in parts)
         return functools.reduce(add_sums, found)
@@ -138,10 +171,12 @@ class Update:
 
         If the loss or its gradient is not finite, nothing changes.
 
-        Returns:
-            The summed cost of the batch in nats, its number of target words and ends, and the norm of the gradient.
+        Returns: The summed cost of the batch in nats, its number of target words and ends, and the
+            norm of the gradient.
         """
-        cost, words, norm, clipped = gradients if self._in_one_part else self._clip(self.replicas.sum(gradients))
+        cost, words, norm, clipped = (
+            gradients if self._in_one_part else self._clip(self.replicas.sum(gradients))
+        )
         if math.isfinite(cost) and math.isfinite(norm):
             self._step(clipped)
         return float(cost), float(words), float(norm)
@@ -169,14 +204,15 @@ class Update:
 class SmoothedWeights:
     """A moving average of the weights of a model.
 
-    After update t, the average moves towards the weights by the share `max(factor, 9 / (t + 9))`. The first updates
-    have a larger share, so that the initial weights are soon forgotten.
+    After update t, the average moves towards the weights by the share `max(factor, 9 / (t + 9))`.
+    The first updates have a larger share, so that the initial weights are soon forgotten.
 
     Reference: Junczys-Dowmunt et al. (2018), arXiv:1804.00344.
     """
 
     def __init__(self, model: TranslationModel, factor: float):
-        self._weights, self._factor = model.trainable_variables, factor
+        self._weights = model.trainable_variables
+        self._factor = factor
         with keras.name_scope("smoothed"):
             self.variables = [
                 keras.Variable(weight.numpy(), trainable=False, name=weight.path.replace("/", "_"))
@@ -217,8 +253,8 @@ def _add(a: Gradient, b: Gradient) -> Gradient:
 def _reserve_memory() -> None:
     """Makes TensorFlow's CPU allocator reserve one large region.
 
-    The allocator never returns or merges regions, so each wider batch would take a new one. Unused parts of the
-    region cost little memory: only the few pages that the allocator writes to.
+    The allocator never returns or merges regions, so each wider batch would take a new one. Unused
+    parts of the region cost little memory: only the few pages that the allocator writes to.
     """
     with contextlib.suppress(tf.errors.ResourceExhaustedError), tf.device("CPU:0"):
         tf.raw_ops.Empty(shape=[_RESERVED_BYTES // tf.float32.size], dtype=tf.float32)

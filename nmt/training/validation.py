@@ -14,17 +14,20 @@ from ..errors import UserError
 from ..text.datasets import ValidationData
 
 SCORES = ("valid_loss", "bleu", "chrf")  # fields of `Validation`
-# Scripts without spaces that a tokenizer does not split, as the first words of Unicode's character names.
+# Scripts without spaces that a tokenizer does not split, as the first words of Unicode's character
+# names.
 _KANA_AND_OTHERS = ("HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
-_UNSPLIT = {**dict.fromkeys(("13a", "intl", "none"), ("CJK", *_KANA_AND_OTHERS)), "zh": _KANA_AND_OTHERS}
+_UNSPLIT = {
+    **dict.fromkeys(("13a", "intl", "none"), ("CJK", *_KANA_AND_OTHERS)),
+    "zh": _KANA_AND_OTHERS,
+}
 
 
 class Validator:
     """Measures a model on the validation set.
 
-    Args:
-        costs: Maps the ids of sources and targets to the cost of each pair.
-        translate: Maps lines to their translations, each with whether the limit of its length ended it.
+    Args: costs: Maps the ids of sources and targets to the cost of each pair. translate: Maps lines
+        to their translations, each with whether the limit of its length ended it.
     """
 
     def __init__(
@@ -34,13 +37,16 @@ class Validator:
         translate: Callable[..., list[tuple[str, bool]]],
         config: Config,
     ):
-        self._costs, self._data, self._translate = costs, data, translate
+        self._costs = costs
+        self._data = data
+        self._translate = translate
         self._metrics = validation_metrics(config.valid_tokenizer)
         self._guessing = math.log(data.target_words)
 
     def __call__(self) -> tuple[dict[str, Any], list[str], list[str]]:
         """Returns the scores of the model, as fields of `Validation`, the translations, and what is to say of both."""
-        loss, notes = self._loss(), []
+        loss = self._loss()
+        notes = []
         if not math.isfinite(loss):
             return {"valid_loss": loss, "bleu": 0.0, "chrf": 0.0}, [], notes
         found = self._translate(self._data.sources)
@@ -50,10 +56,16 @@ class Validator:
             translations = [text.removeprefix(prefix).lstrip() for text, prefix in pairs]
         scores = self._bleu_and_chrf(translations, self._data.references)
         if cut := sum(is_cut for _, is_cut in found):
-            notes.append(f"  {cut} of {len(found)} translations reached the limit of length and were cut")
+            notes.append(
+                f"  {cut} of {len(found)} translations reached the limit of length and were cut"
+            )
         if divergence := self.divergence(loss):
             notes.append(f"warning: {divergence}")
-        return {"valid_loss": loss, **scores, "sets": self._of_sets(translations)}, translations, notes
+        return (
+            {"valid_loss": loss, **scores, "sets": self._of_sets(translations)},
+            translations,
+            notes,
+        )
 
     def _of_sets(self, translations: Sequence[str]) -> dict[str, dict[str, float]]:
         if len(self._data.sets) == 1:
@@ -64,8 +76,13 @@ class Validator:
             if (references := self._data.references[lines])
         }
 
-    def _bleu_and_chrf(self, translations: Sequence[str], references: Sequence[str]) -> dict[str, float]:
-        scores = [metric.corpus_score(list(translations), [list(references)]).score for metric in self._metrics]
+    def _bleu_and_chrf(
+        self, translations: Sequence[str], references: Sequence[str]
+    ) -> dict[str, float]:
+        scores = [
+            metric.corpus_score(list(translations), [list(references)]).score
+            for metric in self._metrics
+        ]
         return dict(zip(("bleu", "chrf"), scores, strict=True))
 
     def divergence(self, loss: float) -> str:
@@ -78,7 +95,9 @@ class Validator:
         )
 
     def _loss(self) -> float:
-        return float(self._costs(*self._data.ids).sum()) / sum(len(target) + 1 for target in self._data.ids[1])
+        return float(self._costs(*self._data.ids).sum()) / sum(
+            len(target) + 1 for target in self._data.ids[1]
+        )
 
 
 def validation_metrics(tokenizer: str) -> tuple[Metric, Metric]:

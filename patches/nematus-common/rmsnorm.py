@@ -67,19 +67,28 @@ def layer(kind, make_gain):
     """
     if kind not in DIVISORS:
         kinds = LAYERNORM + ", " + ", ".join(sorted(DIVISORS))
-        raise ValueError("layer_normalization_type is " + repr(kind) + "; it must be one of " + kinds)
+        raise ValueError(
+            "layer_normalization_type is " + repr(kind) + "; it must be one of " + kinds
+        )
     return lambda layer_size: RMSNorm(layer_size, DIVISORS[kind], make_gain)
 
 
 def select(config):
     """Selects the kind for all layers built from now on: the one in the configuration of a model."""
     global _selected
-    _selected = getattr(config, "layer_normalization_type", None) or _kind_in(getattr(config, "reload", None))
+    _selected = getattr(config, "layer_normalization_type", None) or _kind_in(
+        getattr(config, "reload", None)
+    )
     if _selected != LAYERNORM:
         layer(_selected, None)  # Raises now if the kind is unknown.
-        normalizes = getattr(config, "use_layer_norm", getattr(config, "rnn_layer_normalization", False))
+        normalizes = getattr(
+            config, "use_layer_norm", getattr(config, "rnn_layer_normalization", False)
+        )
         if not normalizes and getattr(config, "model_type", "rnn") == "rnn":
-            logging.warning("layer normalization is off, so layer_normalization_type %s has no effect", _selected)
+            logging.warning(
+                "layer normalization is off, so layer_normalization_type %s has no effect",
+                _selected,
+            )
 
 
 def _kind_in(checkpoint):
@@ -101,7 +110,9 @@ def read_scale_too(saver, variables):
 
     def restore(session, checkpoint):
         found = tf1.train.NewCheckpointReader(checkpoint).get_variable_to_shape_map()
-        older = dict((name, name.replace("/new_std", "/scale")) for name in variables if name not in found)
+        older = dict(
+            (name, name.replace("/new_std", "/scale")) for name in variables if name not in found
+        )
         renamed = dict((older.get(name, name), variable) for name, variable in variables.items())
         tf1.train.Saver(renamed).restore(session, checkpoint)
 

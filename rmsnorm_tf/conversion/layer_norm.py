@@ -15,10 +15,11 @@ from rmsnorm_tf.norm.arguments import check_flag, suggests_arguments
 def fold_layer_norm(model: keras.Model, for_inference: bool = False) -> ConversionReport:
     """Changes a model from LayerNorm to RMSNorm with the same outputs, and returns a report.
 
-    LayerNorm is RMSNorm of its centred input. A norm is folded if its input is made by affine maps and their sums, and
-    only LayerNorms see the mean of that input: the weights of these maps are centred, and the norm becomes an
-    `RMSNormalization` with the same gain, offset and epsilon. If no weights can centre a residual stream, its mean is
-    subtracted once, if that serves several norms. Outputs are equal up to rounding: they are compared on random inputs.
+    LayerNorm is RMSNorm of its centred input. A norm is folded if its input is made by affine maps
+    and their sums, and only LayerNorms see the mean of that input: the weights of these maps are
+    centred, and the norm becomes an `RMSNormalization` with the same gain, offset and epsilon. If
+    no weights can centre a residual stream, its mean is subtracted once, if that serves several
+    norms. Outputs are equal up to rounding: they are compared on random inputs.
 
     >>> dense, norm = keras.layers.Dense(4, name="dense"), keras.layers.LayerNormalization(name="norm")
     >>> model = keras.Sequential([keras.Input((3,)), dense, norm])
@@ -29,14 +30,15 @@ def fold_layer_norm(model: keras.Model, for_inference: bool = False) -> Conversi
     >>> bool(keras.ops.all(abs(model(x) - before) < 1e-5))
     True
 
-    Norms inside nested models and inside any layer are found, those of KerasHub included. Recurrent layers with
-    `normalization="layer"` are folded by themselves. A layer that another model has too stays.
+    Norms inside nested models and inside any layer are found, those of KerasHub included. Recurrent
+    layers with `normalization="layer"` are folded by themselves. A layer that another model has too
+    stays.
 
-    Args:
-        model: A built model. A compiled one must be compiled again. A subclassed one is called on the shapes that it
+    Args: model: A built model. A compiled one must be compiled again. A subclassed one is called on
+        the shapes that it
             was built for.
-        for_inference: Whether outputs need to be the same at inference only, so that dropout does not matter unless the
-            graph itself switches it on. Default: False, in training too.
+        for_inference: Whether outputs need to be the same at inference only, so that dropout does
+            not matter unless the graph itself switches it on. Default: False, in training too.
 
     Returns:
         A report with an entry for each layer with LayerNorm.
@@ -66,8 +68,9 @@ def fold_layer_norm(model: keras.Model, for_inference: bool = False) -> Conversi
 def replace_layer_norm(model: keras.Model) -> ConversionReport:
     """Changes a model from LayerNorm to RMSNorm with the same weights, and returns a report.
 
-    Gains, offsets and epsilon stay, but the mean is no longer subtracted. So the outputs differ: this is a start for
-    further training. Recurrent layers with `normalization="layer"` get "rms". A layer that another model has too stays.
+    Gains, offsets and epsilon stay, but the mean is no longer subtracted. So the outputs differ:
+    this is a start for further training. Recurrent layers with `normalization="layer"` get "rms". A
+    layer that another model has too stays.
 
     >>> model = keras.Sequential([keras.Input((3,)), keras.layers.ReLU(), keras.layers.LayerNormalization(name="norm")])
     >>> print(replace_layer_norm(model))
@@ -78,21 +81,23 @@ def replace_layer_norm(model: keras.Model) -> ConversionReport:
     Args:
         model: A built model. A compiled one must be compiled again.
 
-    Returns:
-        A report with an entry for each layer with LayerNorm. A LayerNormalization stays if it is a subclass, has an
-        epsilon below 1e-34, axes counted from both ends, as `(1, -1)`, or `rms_scaling=True`.
+    Returns: A report with an entry for each layer with LayerNorm. A LayerNormalization stays if it
+        is a subclass, has an epsilon below 1e-34, axes counted from both ends, as `(1, -1)`, or
+        `rms_scaling=True`.
 
-    Raises:
-        TypeError: This is no model.
-        ValueError: The model has no input yet, or would fail with RMSNorm, which refuses integers and a mean over an
+    Raises: TypeError: This is no model. ValueError: The model has no input yet, or would fail with
+        RMSNorm, which refuses integers and a mean over an
             axis of which a mask leaves entries out.
     """
     check_model("replace_layer_norm", model)
-    return convert_in_place(model, lambda shared: _replace(model, shared), modes_of(model), same=False)
+    return convert_in_place(
+        model, lambda shared: _replace(model, shared), modes_of(model), same=False
+    )
 
 
 def _replace(model, shared):
-    changes, report = new_changes(), []
+    changes = new_changes()
+    report = []
     for path, name, layer in layer_norms(model):
         is_cell = is_cell_with_layer_norm(layer)
         why = shared.get(id(layer)) or (None if is_cell else why_no_counterpart(layer))

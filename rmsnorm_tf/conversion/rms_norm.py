@@ -20,16 +20,19 @@ _HALF = ("float16", "bfloat16")
 
 
 def replace_rms_norm(model: keras.Model) -> ConversionReport:
-    """Puts our RMSNormalization into a model instead of other RMS norms, with the same outputs, and returns a report.
+    """Puts our RMSNormalization into a model instead of other RMS norms, with the same outputs, and
+    returns a report.
 
-    A `keras.layers.RMSNormalization` is replaced by its config. Another layer counts as an RMS norm if it computes one
-    over the last axis, as those of Llama, Gemma, Mistral, Qwen, T5 and others in KerasHub do: it has a gain as its
-    only weight, or no weight and "norm" in the name of its class; an epsilon; and the same outputs for inputs and gains
-    of several magnitudes, with the gain g or with 1 + g. The gain becomes float32.
+    A `keras.layers.RMSNormalization` is replaced by its config. Another layer counts as an RMS norm
+    if it computes one over the last axis, as those of Llama, Gemma, Mistral, Qwen, T5 and others in
+    KerasHub do: it has a gain as its only weight, or no weight and "norm" in the name of its class;
+    an epsilon; and the same outputs for inputs and gains of several magnitudes, with the gain g or
+    with 1 + g. The gain becomes float32.
 
-    If more than 1% of the outputs differ in half precision, because a norm rounds in another place, its entry has their
-    share. A norm stays if its call takes `training`, `mask` or another argument, if it computes a mask, or if another
-    model has it too. The outputs are compared as in `fold_layer_norm`.
+    If more than 1% of the outputs differ in half precision, because a norm rounds in another place,
+    its entry has their share. A norm stays if its call takes `training`, `mask` or another
+    argument, if it computes a mask, or if another model has it too. The outputs are compared as in
+    `fold_layer_norm`.
 
     >>> model = keras.Sequential([keras.Input((3,)), keras.layers.RMSNormalization(name="norm")])
     >>> print(replace_rms_norm(model))
@@ -38,9 +41,8 @@ def replace_rms_norm(model: keras.Model) -> ConversionReport:
     Args:
         model: A built model. A compiled one must be compiled again.
 
-    Returns:
-        A report with an entry for each layer that is an RMS norm, or has "norm" in the name of its class and at most
-        one weight.
+    Returns: A report with an entry for each layer that is an RMS norm, or has "norm" in the name of
+        its class and at most one weight.
 
     Raises:
         TypeError: This is no model.
@@ -51,8 +53,14 @@ def replace_rms_norm(model: keras.Model) -> ConversionReport:
 
 
 def _replace(model, shared):
-    changes, report = new_changes(), []
-    others = (RMSNormalization, keras.layers.LayerNormalization, keras.layers.Normalization, keras.Model)
+    changes = new_changes()
+    report = []
+    others = (
+        RMSNormalization,
+        keras.layers.LayerNormalization,
+        keras.layers.Normalization,
+        keras.Model,
+    )
     for path, name, layer in walk(model):
         is_named = "norm" in type(layer).__name__.lower()
         if isinstance(layer, others) or len(layer.weights) > 1 or not (layer.weights or is_named):
@@ -88,10 +96,16 @@ def _counterpart(layer):
     if type(layer) is keras.layers.RMSNormalization:
         return _counterpart_of_keras(layer)
     shape = layer.get_build_config()["input_shape"]
-    required = [p for p in inspect.signature(layer.call).parameters.values() if p.default is p.empty]
-    takes_one_tensor = len(required) == 1 and all(size is None or isinstance(size, int) for size in shape)
+    required = [
+        p for p in inspect.signature(layer.call).parameters.values() if p.default is p.empty
+    ]
+    takes_one_tensor = len(required) == 1 and all(
+        size is None or isinstance(size, int) for size in shape
+    )
     if takes_one_tensor and all(len(weight.shape) == 1 for weight in layer.weights):
-        for epsilon, zero_centered in itertools.product(_epsilons(layer), (False, True)[: 1 + len(layer.weights)]):
+        for epsilon, zero_centered in itertools.product(
+            _epsilons(layer), (False, True)[: 1 + len(layer.weights)]
+        ):
             like = _like(layer, epsilon, zero_centered_scale=zero_centered)
             if _computes_the_same(layer, like):
                 return like
@@ -102,7 +116,10 @@ def _counterpart(layer):
 
 
 def _counterpart_of_keras(layer):
-    """Reads the config. Keras computes the mean over any axes, but always multiplies the gain along the last ones."""
+    """Reads the config.
+
+    Keras computes the mean over any axes, but always multiplies the gain along the last ones.
+    """
     axes = axes_of(layer)
     shape = tuple(layer.get_build_config()["input_shape"])
     if [axis % len(shape) for axis in axes] != list(range(len(shape) - len(axes), len(shape))):
@@ -152,7 +169,8 @@ def _computes_the_same(layer, like):
 
 def _in_words(layer, like):
     gain = ", a gain of 1 + scale" if like.zero_centered_scale else ""
-    words, dtype = f"the same norm with epsilon={like.epsilon}{gain}", layer.compute_dtype
+    words = f"the same norm with epsilon={like.epsilon}{gain}"
+    dtype = layer.compute_dtype
     if dtype not in _HALF:
         return words
     share, largest = _differences(layer, like, 1.0, largest_gain=None)
@@ -171,7 +189,8 @@ def _tolerance(layer):
 @contextlib.contextmanager
 def _in_float32(layer):
     """Makes a layer compute in float32. Its policy must be no map, which would keep that for it."""
-    policy, layer.dtype_policy = layer.dtype_policy, "float32"
+    policy = layer.dtype_policy
+    layer.dtype_policy = "float32"
     try:
         yield
     finally:
@@ -179,12 +198,13 @@ def _in_float32(layer):
 
 
 def _differences(layer, like, magnitude, largest_gain=128.0):
-    """Compares two norms in the compute dtype of the first, on random inputs and gains, some far from the others.
+    """Compares two norms in the compute dtype of the first, on random inputs and gains, some far
+    from the others.
 
     Gains are powers of two, which hide where a norm rounds, or with None ordinary numbers.
 
-    Returns:
-        The share of the outputs that differ, and the largest difference relative to the largest output, or infinity.
+    Returns: The share of the outputs that differ, and the largest difference relative to the
+        largest output, or infinity.
     """
     rng = np.random.default_rng(0)
     shape = [(3 if axis else 8) if n is None else n for axis, n in enumerate(shape_of_input(layer))]
@@ -193,7 +213,9 @@ def _differences(layer, like, magnitude, largest_gain=128.0):
     x.reshape(-1, shape[-1])[0, 1:] *= 1e-3  # one entry stands out, as far as it can
     x = keras.ops.cast(x, dtype)
     kept = layer.get_weights()
-    powers = [rng.permutation(np.resize(np.arange(0, -11, -1), w.size)) for w in kept]  # 1 + gain is exact in bfloat16
+    powers = [
+        rng.permutation(np.resize(np.arange(0, -11, -1), w.size)) for w in kept
+    ]  # 1 + gain is exact in bfloat16
     signs = [rng.choice([-1, 1], w.shape) for w in kept]
     gains = [sign * (largest_gain or 1) * 2.0**k for sign, k in zip(signs, powers, strict=True)]
     if largest_gain is None:
@@ -203,7 +225,9 @@ def _differences(layer, like, magnitude, largest_gain=128.0):
         other = RMSNormalization.from_config({**like.get_config(), "dtype": dtype, "fused": False})
         other.build(shape)
         other.set_weights(layer.get_weights())
-        expected, actual = (keras.ops.convert_to_numpy(keras.ops.cast(n(x), "float64")) for n in (layer, other))
+        expected, actual = (
+            keras.ops.convert_to_numpy(keras.ops.cast(n(x), "float64")) for n in (layer, other)
+        )
     except Exception:  # a layer that takes other inputs than a norm raises anything
         return 1.0, np.inf
     finally:

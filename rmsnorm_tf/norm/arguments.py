@@ -22,12 +22,11 @@ _SMALLEST_EPSILON = 1e-34
 class NormSpec:
     """Axes, partial entries, epsilon and groups of a norm, resolved for an input of one shape.
 
-    Attributes:
-        axes: Axes of the statistic, ascending, counted from the front.
-        scale_axes: Axes of scale and offset, ascending, counted from the front.
-        prefix: Number k of leading entries that a partial statistic takes, or None for all entries.
-        epsilon: Added to the mean square, inside the root.
-        groups: Into how many groups the axis is cut. Each has a statistic, from its first k entries if partial.
+    Attributes: axes: Axes of the statistic, ascending, counted from the front. scale_axes: Axes of
+        scale and offset, ascending, counted from the front. prefix: Number k of leading entries
+        that a partial statistic takes, or None for all entries. epsilon: Added to the mean square,
+        inside the root. groups: Into how many groups the axis is cut. Each has a statistic, from
+        its first k entries if partial.
     """
 
     axes: tuple[int, ...]
@@ -41,9 +40,11 @@ class NormSpec:
         return tuple(shape[a] for a in self.scale_axes)
 
     def shrink(self, dtype: str) -> float:
-        """Returns the power of two, at most 1, by which entries of a dtype are multiplied before they are squared.
+        """Returns the power of two, at most 1, by which entries of a dtype are multiplied before
+        they are squared.
 
-        It is the smallest that keeps squares as small as the last bit of epsilon from being flushed to zero.
+        It is the smallest that keeps squares as small as the last bit of epsilon from being flushed
+        to zero.
         """
         lowest, bits = (-1022, 53) if dtype == "float64" else (-126, 24)
         return 2.0 ** min(0, math.ceil((lowest + bits - math.log2(self.epsilon)) / 2))
@@ -114,7 +115,8 @@ def resolve(
 def prefix_size(size: int, partial: float) -> int:
     """Returns k = ceil(size * partial), the number of entries in a partial statistic; at least 1.
 
-    The rounding of `partial` to a float32 must not add an entry: 10% of 30 is 3, though `30 * 0.1 > 3`.
+    The rounding of `partial` to a float32 must not add an entry: 10% of 30 is 3, though `30 * 0.1 >
+    3`.
     """
     k = size * partial
     nearest = round(k)
@@ -150,7 +152,11 @@ _WITHOUT_EQUIVALENT = {
     "use_cudnn": "cuDNN has no kernel with a norm inside",
     "time_major": "the batch is the first axis; transpose inputs that begin with time",
 }
-_OTHER_PREFIXES = {"gamma": "scale", "beta": "offset", "bias": "offset"}  # of an initializer, for example
+_OTHER_PREFIXES = {
+    "gamma": "scale",
+    "beta": "offset",
+    "bias": "offset",
+}  # of an initializer, for example
 
 
 def suggest_argument(where: str, names: Iterable[str], own: Container[str]) -> None:
@@ -223,7 +229,9 @@ def check_partial(partial: float | None, axis: Axis) -> float | None:
 def check_groups(groups: int, axis: Axis) -> int:
     """Returns `groups` as a Python integer of at least 1."""
     if not _is_integer(groups) or groups < 1:
-        raise ValueError(f"groups must be an integer of at least 1, got {groups!r}. 1 is a single statistic.")
+        raise ValueError(
+            f"groups must be an integer of at least 1, got {groups!r}. 1 is a single statistic."
+        )
     if groups > 1:
         _check_single(f"groups={groups}", axis)
     return int(groups)
@@ -253,8 +261,12 @@ def _resolve_axes(name: str, axis: Axis, shape: tuple[int | None, ...]) -> tuple
             allowed = f"allowed are {-rank} to {rank - 1}" if rank else "a scalar has no axes"
             remedy = f"Choose another {name}, or check the input's rank."
             if a in shape:  # torch.nn.RMSNorm(512)
-                remedy = f"{name} takes the number of an axis, not its size. Use -1 for the last axis."
-            raise ValueError(f"{name}={axis} is out of range for an input of shape {shape}: {allowed}. {remedy}")
+                remedy = (
+                    f"{name} takes the number of an axis, not its size. Use -1 for the last axis."
+                )
+            raise ValueError(
+                f"{name}={axis} is out of range for an input of shape {shape}: {allowed}. {remedy}"
+            )
         if shape[a] == 0 and name == "axis":
             raise ValueError(
                 f"axis={axis} has size 0 in an input of shape {shape}, and the mean of no entries is undefined. "
@@ -262,7 +274,9 @@ def _resolve_axes(name: str, axis: Axis, shape: tuple[int | None, ...]) -> tuple
             )
     axes = tuple(sorted(a % rank for a in given))
     if len(set(axes)) < len(axes):
-        raise ValueError(f"{name}={axis} names an axis twice in an input of shape {shape}. Drop one of the two names.")
+        raise ValueError(
+            f"{name}={axis} names an axis twice in an input of shape {shape}. Drop one of the two names."
+        )
     return axes
 
 
@@ -271,4 +285,6 @@ def _is_integer(value) -> bool:
 
 
 def _is_real(value) -> bool:
-    return isinstance(value, (numbers.Real, np.floating)) and not isinstance(value, (bool, np.bool_))
+    return isinstance(value, (numbers.Real, np.floating)) and not isinstance(
+        value, (bool, np.bool_)
+    )

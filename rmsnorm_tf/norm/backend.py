@@ -1,6 +1,7 @@
 """What depends on the backend of Keras, chosen here once for the whole package.
 
-`compute` is the norm itself. `tensors` is a module with what else the package needs beyond `keras.ops`.
+`compute` is the norm itself. `tensors` is a module with what else the package needs beyond
+`keras.ops`.
 """
 
 from typing import TYPE_CHECKING

@@ -41,40 +41,41 @@ def rms_norm(
 ) -> Any:
     """Divides `x` by its root mean square over `axis`.
 
-    The equation is `y = x / sqrt(mean(x**2, axis) + epsilon) * scale + offset`, with epsilon inside the root. The mean,
-    the root and the products are computed in at least float32, in float64 for a float64 `x`, and `y` is rounded to the
-    dtype of `x` at the end. The gradient keeps `x` and one number per row, and can itself be differentiated.
+    The equation is `y = x / sqrt(mean(x**2, axis) + epsilon) * scale + offset`, with epsilon inside
+    the root. The mean, the root and the products are computed in at least float32, in float64 for a
+    float64 `x`, and `y` is rounded to the dtype of `x` at the end. The gradient keeps `x` and one
+    number per row, and can itself be differentiated.
 
-    In float32, a row is safe while the root of its sum of squares is below 1e34 * sqrt(epsilon); above, that sum may
-    overflow, and the row becomes zero.
+    In float32, a row is safe while the root of its sum of squares is below 1e34 * sqrt(epsilon);
+    above, that sum may overflow, and the row becomes zero.
 
     >>> y = rms_norm([[3.0, 4.0]], epsilon=1e-12)
     >>> print(keras.ops.convert_to_numpy(y).round(4))
     [[0.8485 1.1314]]
 
-    Args:
-        x: float16, bfloat16, float32 or float64, dense and of known rank; or a `keras.KerasTensor`.
-        scale: The gain, with one dimension for each of `scale_axis`, in the order of x's dimensions. Default: None, no
+    Args: x: float16, bfloat16, float32 or float64, dense and of known rank; or a
+        `keras.KerasTensor`. scale: The gain, with one dimension for each of `scale_axis`, in the
+        order of x's dimensions. Default: None, no
             gain.
         offset: Added after the gain, shaped like `scale`. Default: None, no offset.
-        gate: Shape and dtype of `x`; `silu(gate) = gate * sigmoid(gate)` multiplies the result, which is rounded once.
-            Default: None, no gate.
+        gate: Shape and dtype of `x`; `silu(gate) = gate * sigmoid(gate)` multiplies the result,
+            which is rounded once. Default: None, no gate.
         axis: Axis or axes of the mean, in any order; negative ones count from the end. Default: -1.
         scale_axis: Axis or axes of `scale` and `offset`. Default: None, the same as `axis`.
-        partial: p in (0, 1]; the mean takes only the first `ceil(size * p)` entries of the single `axis`. Default:
-            None, all entries.
+        partial: p in (0, 1]; the mean takes only the first `ceil(size * p)` entries of the single
+            `axis`. Default: None, all entries.
         epsilon: Added to the mean square. Default: 1e-6.
-        groups: Number of equal groups that the single `axis` is cut into. Each has a statistic of its own; the gain
-            keeps one entry per entry of the axis. Default: 1.
-        fused: True compiles with XLA, once for every new shape. False never compiles, which tf2onnx needs for a static
-            shape. None (default) compiles large inputs of a static shape in graphs, and nothing in eager mode.
-            `set_fused` overrides it.
+        groups: Number of equal groups that the single `axis` is cut into. Each has a statistic of
+            its own; the gain keeps one entry per entry of the axis. Default: 1.
+        fused: True compiles with XLA, once for every new shape. False never compiles, which tf2onnx
+            needs for a static shape. None (default) compiles large inputs of a static shape in
+            graphs, and nothing in eager mode. `set_fused` overrides it.
 
     Returns:
         A tensor of the shape and dtype of `x`.
 
-    Raises:
-        TypeError: `x`, `scale` or `offset` is not floating point, `gate` has another dtype than `x`, or an argument is
+    Raises: TypeError: `x`, `scale` or `offset` is not floating point, `gate` has another dtype than
+        `x`, or an argument is
             unknown.
         ValueError: An argument is out of its range, or does not fit the shape of `x`.
 
@@ -100,11 +101,16 @@ def _of_any(x, scale, offset, gate, **options):
     return normalize(x, check_tensor("x", x), scale, offset, gate, **options)
 
 
-def normalize(x, dtype, scale, offset, gate=None, *, axis, scale_axis, partial, epsilon, groups, fused):
+def normalize(
+    x, dtype, scale, offset, gate=None, *, axis, scale_axis, partial, epsilon, groups, fused
+):
     """Computes `rms_norm` with x, of this dtype, and arguments that are checked already."""
-    shape, wide = tensors.shape_of(x), wide_dtype(dtype)
+    shape = tensors.shape_of(x)
+    wide = wide_dtype(dtype)
     if shape is None:
-        raise ValueError("x must have a known rank, got a tensor of unknown rank. Use tf.ensure_shape.")
+        raise ValueError(
+            "x must have a known rank, got a tensor of unknown rank. Use tf.ensure_shape."
+        )
     gate = None if gate is None else _gate(x, shape, gate)
     spec = _resolve(shape, axis, scale_axis, partial, epsilon, groups)
     scale = _weight("scale", scale, spec, x, shape, wide)
@@ -112,7 +118,9 @@ def normalize(x, dtype, scale, offset, gate=None, *, axis, scale_axis, partial, 
     given = Tensors(x, gate, scale, offset)
     if groups == 1:
         return compute(spec, given, fused)
-    y = ops.reshape(compute(spec.of_a_group(), _in_groups(spec, given), fused), _sizes_for_reshape(x))
+    y = ops.reshape(
+        compute(spec.of_a_group(), _in_groups(spec, given), fused), _sizes_for_reshape(x)
+    )
     if None in shape:  # which the reshape knew as tensors
         y.set_shape(shape)
     return y
@@ -142,10 +150,14 @@ def _gate(x, shape, gate):
     gate = tensors.as_tensor(gate, x.dtype)
     if gate.dtype != x.dtype:
         dtypes = [keras.backend.standardize_dtype(t.dtype) for t in (x, gate)]
-        raise TypeError(f"gate must have the dtype of x, {dtypes[0]}, got {dtypes[1]}. Cast one of them.")
+        raise TypeError(
+            f"gate must have the dtype of x, {dtypes[0]}, got {dtypes[1]}. Cast one of them."
+        )
     check_shape("gate", shape, tensors.shape_of(gate))
     if _is_unknown(shape, tensors.shape_of(gate)):
-        gate = tensors.with_sizes_of(gate, x, range(len(shape)), "gate")  # where arithmetic would broadcast
+        gate = tensors.with_sizes_of(
+            gate, x, range(len(shape)), "gate"
+        )  # where arithmetic would broadcast
     return gate
 
 
@@ -176,7 +188,9 @@ FLOATING = ("float16", "bfloat16", "float32", "float64")
 def check_tensor(name: str, t: Any) -> str:
     """Returns the dtype of t, or raises a TypeError unless t is a dense tensor of a floating dtype."""
     if not hasattr(t, "dtype"):
-        raise TypeError(f"{name} must be a tensor, got {type(t).__name__}. Use keras.ops.convert_to_tensor.")
+        raise TypeError(
+            f"{name} must be a tensor, got {type(t).__name__}. Use keras.ops.convert_to_tensor."
+        )
     of_input = isinstance(t, keras.KerasTensor) and (t.sparse or getattr(t, "ragged", False))
     if of_input or isinstance(t, tensors.NOT_DENSE):
         remedy = "Use tf.sparse.to_dense, or tf.ragged.map_flat_values(norm, x) if x.flat_values has the rows."
@@ -195,11 +209,16 @@ def _weight(name, weight, spec, x, shape_of_x, wide):
     if weight is None:
         return None
     if isinstance(weight, (bool, int)):
-        remedy = f"Pass None for no {name}." if isinstance(weight, bool) else f"If it is an axis, pass axis={weight}."
+        remedy = (
+            f"Pass None for no {name}."
+            if isinstance(weight, bool)
+            else f"If it is an axis, pass axis={weight}."
+        )
         raise TypeError(f"{name} must be a tensor or None, got {weight}. {remedy}")
     weight = tensors.as_tensor(weight, wide)
     dtype = check_tensor(name, weight)
-    shape, needed = tensors.shape_of(weight), spec.scale_shape(shape_of_x)
+    shape = tensors.shape_of(weight)
+    needed = spec.scale_shape(shape_of_x)
     if shape != needed and not _may_equal(needed, shape):
         raise ValueError(
             f"{name} has shape {shape}, but x of shape {shape_of_x} needs {needed}: its sizes at "
@@ -217,7 +236,9 @@ def _in_groups(spec, t):
 
     def cut(t, axis):
         sizes = _sizes_for_reshape(t)
-        return ops.reshape(t, [*sizes[:axis], spec.groups, t.shape[axis] // spec.groups, *sizes[axis + 1 :]])
+        return ops.reshape(
+            t, [*sizes[:axis], spec.groups, t.shape[axis] // spec.groups, *sizes[axis + 1 :]]
+        )
 
     along = spec.scale_axes.index(axis) if axis in spec.scale_axes else None
     weights = [w if w is None or along is None else cut(w, along) for w in (t.scale, t.offset)]

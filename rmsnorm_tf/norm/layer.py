@@ -22,10 +22,11 @@ from rmsnorm_tf.norm.function import FLOATING, check_shape, check_tensor, normal
 class RMSNormalization(keras.layers.Layer):
     """Divides its input by the root mean square over `axis`, and learns a gain.
 
-    The equation is `y = x / sqrt(mean(x**2, axis) + epsilon) * scale + offset`, with epsilon inside the root. The
-    statistic and the products are computed in at least float32, from the input as it arrives: under the `mixed_float16`
-    policy, a float32 input is cast down after the norm, not before. The weights have at least float32 too, and are not
-    rounded before use. A mask goes to the next layer; a statistic over an axis of the mask is an error.
+    The equation is `y = x / sqrt(mean(x**2, axis) + epsilon) * scale + offset`, with epsilon inside
+    the root. The statistic and the products are computed in at least float32, from the input as it
+    arrives: under the `mixed_float16` policy, a float32 input is cast down after the norm, not
+    before. The weights have at least float32 too, and are not rounded before use. A mask goes to
+    the next layer; a statistic over an axis of the mask is an error.
 
     >>> layer = RMSNormalization(epsilon=1e-12)
     >>> y = layer(keras.ops.convert_to_tensor([[3.0, 4.0]]))
@@ -34,30 +35,33 @@ class RMSNormalization(keras.layers.Layer):
     >>> [(weight.name, tuple(weight.shape)) for weight in layer.weights]
     [('scale', (2,))]
 
-    Call it with a gate, `layer(x, gate=z)`, for `y * silu(z)`, which is rounded once. A gate has the shape of `x`.
+    Call it with a gate, `layer(x, gate=z)`, for `y * silu(z)`, which is rounded once. A gate has
+    the shape of `x`.
 
     Weights saved by a `keras.layers.RMSNormalization()` load into an `RMSNormalization()`.
 
-    Args:
-        axis: Axis or axes of the mean, in any order; negative ones count from the end. Use 1 for channels-first images.
+    Args: axis: Axis or axes of the mean, in any order; negative ones count from the end. Use 1 for
+        channels-first images.
             Default: -1.
-        scale_axis: Axis or axes with a gain and an offset per entry. Default: None, the same as `axis`. With
-            `axis=(1, 2), scale_axis=-1` an image is normalized over its height and width, with a gain per channel.
+        scale_axis: Axis or axes with a gain and an offset per entry. Default: None, the same as
+            `axis`. With `axis=(1, 2), scale_axis=-1` an image is normalized over its height and
+            width, with a gain per channel.
         epsilon, partial, groups, fused: As in `rms_norm`.
         scale: Whether to multiply by a gain. Default: True.
         center: Whether to add an offset. Default: False.
-        zero_centered_scale: Whether to multiply by `1 + scale`, so that weight decay pulls the gain towards 1. Default:
-            False.
-        scale_initializer: For the gain. Default: None, ones, or zeros if the scale is zero-centered.
+        zero_centered_scale: Whether to multiply by `1 + scale`, so that weight decay pulls the gain
+            towards 1. Default: False.
+        scale_initializer: For the gain. Default: None, ones, or zeros if the scale is
+        zero-centered.
         offset_initializer: For the offset. Default: "zeros".
         scale_regularizer, scale_constraint: For the gain. Default: None.
         offset_regularizer, offset_constraint: For the offset. Default: None.
         **kwargs: Arguments of every Keras layer: name, dtype, trainable, activity_regularizer. With
             `supports_masking=False` a mask ends here, as at a `keras.layers.RMSNormalization`.
 
-    Raises:
-        TypeError: An input is not floating point, or an argument has the name that another library gives it.
-        ValueError: An argument is out of its range, the input's shape does not fit the arguments, or a mask leaves out
+    Raises: TypeError: An input is not floating point, or an argument has the name that another
+        library gives it. ValueError: An argument is out of its range, the input's shape does not
+        fit the arguments, or a mask leaves out
             entries of an axis of the statistic.
 
     Reference:
@@ -89,7 +93,9 @@ class RMSNormalization(keras.layers.Layer):
         super().__init__(autocast=False, **kwargs)
         if self.compute_dtype not in FLOATING:
             allowed = ", ".join(FLOATING)
-            raise ValueError(f"dtype must compute in one of {allowed}, got {self.compute_dtype}. Choose one.")
+            raise ValueError(
+                f"dtype must compute in one of {allowed}, got {self.compute_dtype}. Choose one."
+            )
         self.axis = check_axis("axis", axis)
         self.scale_axis = None if scale_axis is None else check_axis("scale_axis", scale_axis)
         self.epsilon = check_epsilon(epsilon)
@@ -99,7 +105,9 @@ class RMSNormalization(keras.layers.Layer):
         self.center = check_flag("center", center)
         self.zero_centered_scale = check_flag("zero_centered_scale", zero_centered_scale)
         if zero_centered_scale and not scale:
-            raise ValueError("zero_centered_scale=True needs a scale, got scale=False. Drop one of the two arguments.")
+            raise ValueError(
+                "zero_centered_scale=True needs a scale, got scale=False. Drop one of the two arguments."
+            )
         if scale_initializer is None:
             scale_initializer = "zeros" if zero_centered_scale else "ones"
         self.scale_initializer = keras.initializers.get(scale_initializer)
@@ -128,7 +136,8 @@ class RMSNormalization(keras.layers.Layer):
         dtype, of_gate = _dtypes(inputs, gate)
         if not dtype == of_gate == self.compute_dtype:  # at least the compute dtype: never rounds
             dtype = "float64" if "float64" in (dtype, of_gate, self.compute_dtype) else "float32"
-            inputs, gate = keras.ops.cast(inputs, dtype), None if gate is None else keras.ops.cast(gate, dtype)
+            inputs = keras.ops.cast(inputs, dtype)
+            gate = None if gate is None else keras.ops.cast(gate, dtype)
         scale = 1 + self.scale if self.zero_centered_scale else self.scale
         y = normalize(
             inputs,
@@ -192,12 +201,21 @@ class RMSNormalization(keras.layers.Layer):
         }
 
     def _spec(self, input_shape):
-        if not isinstance(input_shape, Iterable) or any(isinstance(size, Iterable) for size in input_shape):
-            raise ValueError(f"{self.name} takes one tensor, got inputs of shapes {input_shape}. Call it on each.")
-        return resolve(tuple(input_shape), self.axis, self.scale_axis, self.partial, self.epsilon, self.groups)
+        if not isinstance(input_shape, Iterable) or any(
+            isinstance(size, Iterable) for size in input_shape
+        ):
+            raise ValueError(
+                f"{self.name} takes one tensor, got inputs of shapes {input_shape}. Call it on each."
+            )
+        return resolve(
+            tuple(input_shape), self.axis, self.scale_axis, self.partial, self.epsilon, self.groups
+        )
 
     def _add_wide_weight(self, name, shape):
-        options = {kind: getattr(self, f"{name}_{kind}") for kind in ("initializer", "regularizer", "constraint")}
+        options = {
+            kind: getattr(self, f"{name}_{kind}")
+            for kind in ("initializer", "regularizer", "constraint")
+        }
         dtype = wide_dtype(self.variable_dtype)
         return self.add_weight(shape=shape, name=name, dtype=dtype, autocast=False, **options)
 

@@ -13,12 +13,17 @@ _RSTD = "rmsnorm_tf.rstd"
 
 
 def compute(spec: NormSpec, t: Tensors, fused: bool | None) -> Any:
-    """Returns y. `fused` has no effect: a call is compiled, and becomes part of a `jax.jit` around it."""
+    """Returns y.
+
+    `fused` has no effect: a call is compiled, and becomes part of a `jax.jit` around it.
+    """
     return _compute(t, spec)
 
 
 @functools.partial(jax.jit, static_argnums=1)
-@functools.partial(jax.checkpoint, static_argnums=1, policy=jax.checkpoint_policies.save_only_these_names(_RSTD))
+@functools.partial(
+    jax.checkpoint, static_argnums=1, policy=jax.checkpoint_policies.save_only_these_names(_RSTD)
+)
 def _compute(t, spec):
     return forward(t, spec, lambda x, spec: checkpoint_name(_inverse_rms(x, spec), _RSTD))
 
@@ -31,6 +36,7 @@ def _inverse_rms(x, spec):
 @_inverse_rms.defjvp
 def _(spec, primals, tangents):
     """Its derivative, -rstd**2 mean(x rstd dx), in an order in which no power of rstd underflows or overflows."""
-    [x], [dx] = primals, tangents
+    [x] = primals
+    [dx] = tangents
     rstd = _inverse_rms(x, spec)
     return rstd, -rstd * (rstd * mean_of_first(x * rstd * dx, spec))

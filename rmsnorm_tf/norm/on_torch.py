@@ -13,7 +13,9 @@ from rmsnorm_tf.norm.arguments import NormSpec, Tensors
 
 def compute(spec: NormSpec, t: Tensors, fused: bool | None) -> Any:
     """Returns y. `fused` has no effect: whoever calls compiles, with `torch.compile`."""
-    if torch.jit.is_tracing() or not torch.is_grad_enabled():  # the tracer of ONNX knows no autograd.Function
+    if (
+        torch.jit.is_tracing() or not torch.is_grad_enabled()
+    ):  # the tracer of ONNX knows no autograd.Function
         return _Norm.forward(spec, *t)[0]
     function = _Norm if torch.compiler.is_compiling() else _NormWithForwardMode
     return function.apply(spec, *t)[0]
@@ -41,7 +43,8 @@ class _Norm(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, dy, drstd):
-        spec, (rstd, x, gate, scale, offset) = ctx.spec, ctx.saved_tensors
+        spec = ctx.spec
+        (rstd, x, gate, scale, offset) = ctx.saved_tensors
         z = _wide(x) * rstd
         factor = 0 if drstd is None else rstd * drstd  # of -z rstd / n in dx
         dx = dgate = dscale = doffset = None
@@ -75,12 +78,16 @@ class _NormWithForwardMode(_Norm):
 
     @staticmethod
     def jvp(ctx, _, dx, dgate, dscale, doffset):
-        spec, (rstd, x, gate, scale, offset) = ctx.spec, ctx.saved_tensors
+        spec = ctx.spec
+        (rstd, x, gate, scale, offset) = ctx.saved_tensors
         z = _wide(x) * rstd
-        dz, drstd = torch.zeros_like(z), torch.zeros_like(rstd)
+        dz = torch.zeros_like(z)
+        drstd = torch.zeros_like(rstd)
         if dx is not None:
             dx = _wide(dx)
-            drstd = -rstd * (rstd * (_first_entries(z, spec) * dx).sum(spec.axes, keepdim=True) / _count(x, spec))
+            drstd = -rstd * (
+                rstd * (_first_entries(z, spec) * dx).sum(spec.axes, keepdim=True) / _count(x, spec)
+            )
             dz = dx * rstd + _wide(x) * drstd
         dy = _affine(dz, spec, scale, None)
         if dscale is not None:
@@ -122,7 +129,9 @@ def _sum(t, axes):
 
 
 def _count(t, spec):
-    return spec.prefix or math.prod([t.shape[a] for a in spec.axes])  # torch.compile takes no generator
+    return spec.prefix or math.prod(
+        [t.shape[a] for a in spec.axes]
+    )  # torch.compile takes no generator
 
 
 def _first_entries(z, spec):

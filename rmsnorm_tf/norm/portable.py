@@ -1,4 +1,5 @@
-"""The norm in operations of Keras, and what else the package needs of a backend that is not TensorFlow.
+"""The norm in operations of Keras, and what else the package needs of a backend that is not
+TensorFlow.
 
 There all sizes are known.
 """

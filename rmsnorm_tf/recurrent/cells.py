@@ -1,12 +1,13 @@
 """Recurrent cells with a normalization inside.
 
-The cells extend the cells of Keras, with the same `kernel`, `recurrent_kernel` and `bias`. Arguments that are not
-explained here are Keras's. Vectors are rows, `x W`. W, U and b are the blocks of the three weights. N is the
-normalization, `N(a) = a / rms(a) * gain`; each N has its own gain.
+The cells extend the cells of Keras, with the same `kernel`, `recurrent_kernel` and `bias`.
+Arguments that are not explained here are Keras's. Vectors are rows, `x W`. W, U and b are the
+blocks of the three weights. N is the normalization, `N(a) = a / rms(a) * gain`; each N has its own
+gain.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import keras
 from keras import ops
@@ -29,7 +30,9 @@ def check_names(where: str, arguments: tuple[Any, ...], names: Iterable[str]) ->
         raise TypeError(f"{where} needs units, the size of its state. Pass a positive integer.")
     suggest_argument(where, names, ("epsilon", "normalization"))
     for name in names:
-        if name.startswith(("gamma", "beta", "scale", "use_scale", "offset", "center", "zero_centered")):
+        if name.startswith(
+            ("gamma", "beta", "scale", "use_scale", "offset", "center", "zero_centered")
+        ):
             raise TypeError(
                 f"{where} has no argument {name!r}: its norms always have a gain that begins with ones, and its biases "
                 "are the offsets. Drop it."
@@ -49,16 +52,18 @@ class GRUInputs(NamedTuple):
 
 
 class _NormalizedCell(_Cell):
-    """What the cells share: norms, dropout, config. A mix-in that precedes a cell of Keras among the base classes.
+    """What the cells share: norms, dropout, config. A mix-in that precedes a cell of Keras among
+    the base classes.
 
-    A cell has two parts: `project` computes what depends on the inputs alone, for one time step or for all, and `step`
-    the rest.
+    A cell has two parts: `project` computes what depends on the inputs alone, for one time step or
+    for all, and `step` the rest.
     """
 
     # The size of each norm, by name, in multiples of `units`.
     norm_sizes: dict[str, int]
 
-    # The sizes, in multiples of `units`, of the blocks of a kernel's columns that are normalized separately.
+    # The sizes, in multiples of `units`, of the blocks of a kernel's columns that are normalized
+    # separately.
     kernel_blocks: tuple[int, ...]
 
     def __init__(
@@ -73,7 +78,9 @@ class _NormalizedCell(_Cell):
         check_names(type(self).__name__, arguments, kwargs)
         super().__init__(*arguments, **kwargs)
         if normalization not in ("rms", "layer", None):
-            raise ValueError(f'normalization must be "rms", "layer" or None, got {normalization!r}. Pass one of them.')
+            raise ValueError(
+                f'normalization must be "rms", "layer" or None, got {normalization!r}. Pass one of them.'
+            )
         if partial is not None and normalization != "rms":
             raise ValueError(
                 f'partial={partial} needs normalization="rms", got {normalization!r}. Drop one of the two arguments.'
@@ -82,7 +89,8 @@ class _NormalizedCell(_Cell):
         self.partial = check_partial(partial, -1)
         self.epsilon = check_epsilon(epsilon)
         self.normalize_bias = check_flag("normalize_bias", normalize_bias)
-        # One mask for the inputs and one for the state. Keras has one per gate if there is recurrent dropout.
+        # One mask for the inputs and one for the state. Keras has one per gate if there is
+        # recurrent dropout.
         self.dropout_mask_count = None
         for name in self.norm_sizes:
             setattr(self, name, self._make_norm(name))
@@ -94,7 +102,9 @@ class _NormalizedCell(_Cell):
 
     def call(self, inputs: Any, states: Any = None, training: bool = False) -> Output:
         if states is None:
-            raise TypeError(f"{self.name} computes one time step and needs states. Put it into keras.layers.RNN.")
+            raise TypeError(
+                f"{self.name} computes one time step and needs states. Put it into keras.layers.RNN."
+            )
         return self.step(self.project(inputs, training), states, training)
 
     def project(self, inputs: Any, training: bool = False) -> Any:
@@ -134,10 +144,16 @@ class _NormalizedCell(_Cell):
         return inputs * self.get_dropout_mask(inputs if len(inputs.shape) == 2 else inputs[0])
 
     def _drop_state(self, state, training):
-        return state * self.get_recurrent_dropout_mask(state) if training and self.recurrent_dropout else state
+        return (
+            state * self.get_recurrent_dropout_mask(state)
+            if training and self.recurrent_dropout
+            else state
+        )
 
     def _split(self, t):
-        return tensors.split_last_axis(ops.convert_to_tensor(t), [size * self.units for size in self.kernel_blocks])
+        return tensors.split_last_axis(
+            ops.convert_to_tensor(t), [size * self.units for size in self.kernel_blocks]
+        )
 
     def _normalize(self, x, norm, bias):
         if bias is None:
@@ -155,9 +171,8 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
     >>> tuple(rnn(keras.ops.ones((2, 5, 3))).shape)
     (2, 5, 4)
 
-    Args:
-        *arguments: units, the size of the state h; more as in `keras.layers.SimpleRNNCell`, such as an activation.
-        normalization, partial, epsilon, normalize_bias: As in `RMSNormGRUCell`.
+    Args: *arguments: units, the size of the state h; more as in `keras.layers.SimpleRNNCell`, such
+        as an activation. normalization, partial, epsilon, normalize_bias: As in `RMSNormGRUCell`.
         **kwargs: As in `keras.layers.SimpleRNNCell`. One dropout mask is drawn per sequence.
 
     Raises:
@@ -167,7 +182,7 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
         Ba et al. 2016, arXiv 1607.06450, equation 4; Zhang & Sennrich 2019, arXiv 1910.07467.
     """
 
-    norm_sizes = {"norm": 1}  # noqa: RUF012
+    norm_sizes: ClassVar = {"norm": 1}
     kernel_blocks = (1,)
 
     def _project(self, inputs):
@@ -183,37 +198,43 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
 
 @keras.saving.register_keras_serializable(package="rmsnorm_tf")
 class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
-    """A gated recurrent unit that normalizes projected input and state separately, for its gates and its proposal.
+    """A gated recurrent unit that normalizes projected input and state separately, for its gates
+    and its proposal.
 
         z, r = split(sigmoid(N(x W_zr) + b_zr + N(h U_zr) + b'_zr))
         h~   = tanh(N(x W_h) + b_h + r * (N(h U_h) + b'_h))
         h'   = z * h + (1 - z) * h~
 
-    The biases are the offsets of the four norms in Ba et al. With `reset_after=False` there is no b', and
-    `N((r * h) U_h)` replaces `r * N(h U_h)`.
+    The biases are the offsets of the four norms in Ba et al. With `reset_after=False` there is no
+    b', and `N((r * h) U_h)` replaces `r * N(h U_h)`.
 
     >>> rnn = keras.layers.RNN([RMSNormGRUCell(4), RMSNormGRUCell(6)])
     >>> tuple(rnn(keras.ops.ones((2, 5, 3))).shape)
     (2, 6)
 
-    Args:
-        *arguments: units, the size of the state h; more as in `keras.layers.GRUCell`, such as an activation.
-        normalization: "rms" (default), "layer" for LayerNorm, or None for `keras.layers.GRUCell` as it is.
-        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: None, all entries.
-        epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
-        normalize_bias: Whether to add biases before the normalization, `N(x W + b)`, as Nematus and the reference code
+    Args: *arguments: units, the size of the state h; more as in `keras.layers.GRUCell`, such as an
+        activation. normalization: "rms" (default), "layer" for LayerNorm, or None for
+        `keras.layers.GRUCell` as it is. partial: p in (0, 1]; "rms" takes only the first `ceil(size
+        * p)` entries. Default: None, all entries. epsilon: Added to the mean square or the
+        variance, inside the root. Default: 1e-6. normalize_bias: Whether to add biases before the
+        normalization, `N(x W + b)`, as Nematus and the reference code
             of RMSNorm do. Default: False.
-        **kwargs: As in `keras.layers.GRUCell`. One dropout mask is drawn per sequence and shared by the gates.
+        **kwargs: As in `keras.layers.GRUCell`. One dropout mask is drawn per sequence and shared by
+        the gates.
 
     Raises:
         ValueError: An argument is out of its range.
 
-    Reference:
-        Ba et al. 2016, arXiv 1607.06450, supplement, equations 17 to 31, with z and 1 - z exchanged; Zhang & Sennrich
-        2019, arXiv 1910.07467.
+    Reference: Ba et al. 2016, arXiv 1607.06450, supplement, equations 17 to 31, with z and 1 - z
+        exchanged; Zhang & Sennrich 2019, arXiv 1910.07467.
     """
 
-    norm_sizes = {"input_gates_norm": 2, "input_proposal_norm": 1, "state_gates_norm": 2, "state_proposal_norm": 1}  # noqa: RUF012
+    norm_sizes: ClassVar = {
+        "input_gates_norm": 2,
+        "input_proposal_norm": 1,
+        "state_gates_norm": 2,
+        "state_proposal_norm": 1,
+    }
     kernel_blocks = (2, 1)
 
     def _project(self, inputs):
@@ -221,7 +242,9 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
         (gates_bias, proposal_bias), _ = self._biases()
         return GRUInputs(
             self._normalize(ops.matmul(inputs, gates_kernel), self.input_gates_norm, gates_bias),
-            self._normalize(ops.matmul(inputs, proposal_kernel), self.input_proposal_norm, proposal_bias),
+            self._normalize(
+                ops.matmul(inputs, proposal_kernel), self.input_proposal_norm, proposal_bias
+            ),
         )
 
     def step(self, projected: GRUInputs, states: Any, training: bool = False) -> Output:
@@ -256,7 +279,8 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
 
 @keras.saving.register_keras_serializable(package="rmsnorm_tf")
 class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
-    """A long short-term memory that normalizes its projected inputs, its projected state and its cell state.
+    """A long short-term memory that normalizes its projected inputs, its projected state and its
+    cell state.
 
         i, f, c~, o = split(N(x W) + b + N(h U))
         c' = sigmoid(f) * c + sigmoid(i) * tanh(c~)
@@ -266,25 +290,31 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
     >>> [tuple(t.shape) for t in rnn(keras.ops.ones((2, 5, 3)))]
     [(2, 4), (2, 4), (2, 4)]
 
-    Args:
-        *arguments: units, the size of the states h and c; more as in `keras.layers.LSTMCell`, such as an activation.
-        normalization, partial, epsilon, normalize_bias: As in `RMSNormGRUCell`. With `use_bias`, the normalization of
+    Args: *arguments: units, the size of the states h and c; more as in `keras.layers.LSTMCell`,
+        such as an activation. normalization, partial, epsilon, normalize_bias: As in
+        `RMSNormGRUCell`. With `use_bias`, the normalization of
             c' has its own offset.
-        normalize_carry: Whether the next step gets `N(c')` instead of c', as in TensorFlow Addons. Default: False.
-        **kwargs: As in `keras.layers.LSTMCell`. One dropout mask is drawn per sequence and shared by the gates.
+        normalize_carry: Whether the next step gets `N(c')` instead of c', as in TensorFlow Addons.
+        Default: False.
+        **kwargs: As in `keras.layers.LSTMCell`. One dropout mask is drawn per sequence and shared
+        by the gates.
 
     Raises:
         ValueError: An argument is out of its range.
 
-    Reference:
-        Ba et al. 2016, arXiv 1607.06450, supplement, equations 17 to 31; Zhang & Sennrich 2019, arXiv 1910.07467.
+    Reference: Ba et al. 2016, arXiv 1607.06450, supplement, equations 17 to 31; Zhang & Sennrich
+        2019, arXiv 1910.07467.
     """
 
-    norm_sizes = {"input_norm": 4, "state_norm": 4, "carry_norm": 1}  # noqa: RUF012
+    norm_sizes: ClassVar = {"input_norm": 4, "state_norm": 4, "carry_norm": 1}
     kernel_blocks = (4,)
 
     def __init__(
-        self, *arguments: Any, normalization: str | None = "rms", normalize_carry: bool = False, **kwargs: Any
+        self,
+        *arguments: Any,
+        normalization: str | None = "rms",
+        normalize_carry: bool = False,
+        **kwargs: Any,
     ) -> None:
         super().__init__(*arguments, normalization=normalization, **kwargs)
         self.normalize_carry = check_flag("normalize_carry", normalize_carry)
@@ -297,7 +327,9 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
         h, c = states
         of_state = self.state_norm(ops.matmul(self._drop_state(h, training), self.recurrent_kernel))
         i, f, proposal, o = ops.split(projected + of_state, 4, -1)
-        c = self.recurrent_activation(f) * c + self.recurrent_activation(i) * self.activation(proposal)
+        c = self.recurrent_activation(f) * c + self.recurrent_activation(i) * self.activation(
+            proposal
+        )
         normalized = self.carry_norm(c)
         h = self.recurrent_activation(o) * self.activation(normalized)
         return h, [h, normalized if self.normalize_carry else c]

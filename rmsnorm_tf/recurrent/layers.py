@@ -12,7 +12,9 @@ class _Steps:
     """A cell for `keras.layers.RNN` whose inputs are projected already."""
 
     def __init__(self, cell, training):
-        self.cell, self.training, self.state_size = cell, training, cell.state_size
+        self.cell = cell
+        self.training = training
+        self.state_size = cell.state_size
 
     def call(self, inputs, states):
         return self.cell.step(inputs, states, self.training)
@@ -21,7 +23,10 @@ class _Steps:
 
 
 class _Loop(NamedTuple):
-    """What the loop of `keras.layers.RNN` reads of its layer. A layer of its own would be made anew by each call."""
+    """What the loop of `keras.layers.RNN` reads of its layer.
+
+    A layer of its own would be made anew by each call.
+    """
 
     cell: _Steps
     return_sequences: bool
@@ -53,7 +58,9 @@ class _NormalizedRNN(keras.layers.RNN):
     ) -> None:
         check_names(type(self).__name__, arguments, cell_arguments)
         super().__init__(
-            self.cell_class(*arguments, name="cell", dtype=dtype, trainable=trainable, **cell_arguments),
+            self.cell_class(
+                *arguments, name="cell", dtype=dtype, trainable=trainable, **cell_arguments
+            ),
             return_sequences=return_sequences,
             return_state=return_state,
             go_backwards=go_backwards,
@@ -79,10 +86,15 @@ class _NormalizedRNN(keras.layers.RNN):
                 f"{self.name} has {len(needed)} states of sizes {needed}, got {len(keras.tree.flatten(initial_state))} "
                 "as its initial state. Pass a list of all of them."
             )
-        # The loop puts time first. If it is first already, TensorFlow removes both transpositions from a graph.
+        # The loop puts time first. If it is first already, TensorFlow removes both transpositions
+        # from a graph.
         projected = self.cell.project(ops.swapaxes(sequences, 0, 1), training)
-        projected = keras.tree.map_structure(lambda t: ops.swapaxes(t, 0, 1), projected)  # [batch, time, ...]
-        loop = _Loop(_Steps(self.cell, training), *(getattr(self, name) for name in _Loop._fields[1:]))
+        projected = keras.tree.map_structure(
+            lambda t: ops.swapaxes(t, 0, 1), projected
+        )  # [batch, time, ...]
+        loop = _Loop(
+            _Steps(self.cell, training), *(getattr(self, name) for name in _Loop._fields[1:])
+        )
         return keras.layers.RNN.inner_loop(loop, projected, initial_state, mask)
 
     def get_config(self) -> dict[str, Any]:
@@ -106,13 +118,13 @@ class RMSNormGRU(_NormalizedRNN):
     >>> tuple(encoder(keras.ops.ones((2, 5, 3))).shape)
     (2, 8)
 
-    Args:
-        *arguments: units, the size of the state; more as in `keras.layers.GRU`, such as an activation.
-        return_sequences: Whether to return the outputs of all time steps, `[batch, time, units]`, or the last one.
-            Default: False.
-        return_state, go_backwards, stateful, unroll, zero_output_for_mask: As in `keras.layers.GRU`. Default: False.
-        activity_regularizer, name, dtype, trainable: As in `keras.layers.GRU`.
-        **cell_arguments: Arguments of `RMSNormGRUCell`, and so of `keras.layers.GRU`.
+    Args: *arguments: units, the size of the state; more as in `keras.layers.GRU`, such as an
+        activation. return_sequences: Whether to return the outputs of all time steps, `[batch,
+        time, units]`, or the last one.
+            Default: False. return_state, go_backwards, stateful, unroll, zero_output_for_mask: As
+        in `keras.layers.GRU`. Default: False. activity_regularizer, name, dtype, trainable: As in
+        `keras.layers.GRU`. **cell_arguments: Arguments of `RMSNormGRUCell`, and so of
+        `keras.layers.GRU`.
 
     Raises:
         ValueError: An argument is out of its range.
@@ -132,9 +144,9 @@ class RMSNormLSTM(_NormalizedRNN):
     >>> tuple(lstm(keras.ops.ones((2, 5, 3))).shape)
     (2, 4)
 
-    Args:
-        *arguments: units, the size of the states; more as in `keras.layers.LSTM`, such as an activation.
-        **kwargs: As in `RMSNormGRU`, and arguments of `RMSNormLSTMCell`, and so of `keras.layers.LSTM`.
+    Args: *arguments: units, the size of the states; more as in `keras.layers.LSTM`, such as an
+        activation. **kwargs: As in `RMSNormGRU`, and arguments of `RMSNormLSTMCell`, and so of
+        `keras.layers.LSTM`.
 
     Raises:
         ValueError: An argument is out of its range.

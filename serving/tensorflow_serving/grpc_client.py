@@ -25,7 +25,9 @@ def main():
             request = predict_pb2.PredictRequest()
             request.model_spec.name = name
             request.model_spec.signature_name = "serving_default"
-            request.inputs["sources"].CopyFrom(tf.make_tensor_proto(lines[start : start + BATCH], tf.string))
+            request.inputs["sources"].CopyFrom(
+                tf.make_tensor_proto(lines[start : start + BATCH], tf.string)
+            )
             try:
                 found = service.Predict(request, timeout=60)
             except grpc.RpcError as error:

@@ -20,7 +20,9 @@ TRIES = 20  # While the server says in Retry-After when to come back.
 def translate(address, lines):
     """Returns the translations of lines."""
     body = json.dumps({"inputs": {"sources": lines}}).encode()
-    request = urllib.request.Request(f"{address}:predict", body, {"Content-Type": "application/json"})
+    request = urllib.request.Request(
+        f"{address}:predict", body, {"Content-Type": "application/json"}
+    )
     for left in reversed(range(TRIES)):
         try:
             with urllib.request.urlopen(request, timeout=60) as response:
@@ -34,7 +36,10 @@ def translate(address, lines):
 
 
 def reason(error):
-    """Returns what a server says of an error, in one line. A proxy may answer with text that is not JSON."""
+    """Returns what a server says of an error, in one line.
+
+    A proxy may answer with text that is not JSON.
+    """
     text = error.read(10_000).decode(errors="replace")
     with contextlib.suppress(ValueError, KeyError, TypeError):
         text = json.loads(text)["error"]

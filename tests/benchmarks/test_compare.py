@@ -8,7 +8,9 @@ from benchmarks.compare_sides import Failed, Side, Training, Translation
 
 
 def rows(**rounds):
-    return compare.row("a figure", {name.replace("_", " "): values for name, values in rounds.items()})
+    return compare.row(
+        "a figure", {name.replace("_", " "): values for name, values in rounds.items()}
+    )
 
 
 def test_a_figure_is_slower_beyond_five_percent_and_twice_the_noise():
@@ -24,7 +26,10 @@ def test_a_figure_is_slower_beyond_five_percent_and_twice_the_noise():
 
 
 def test_a_figure_without_a_second_base_has_the_least_noise_of_one_round():
-    assert [rows(base=[1.0] * 3, head=[head] * 3).is_slower for head in (1.09, 1.11)] == [False, True]
+    assert [rows(base=[1.0] * 3, head=[head] * 3).is_slower for head in (1.09, 1.11)] == [
+        False,
+        True,
+    ]
 
 
 def test_ratios_are_those_of_the_same_round():
@@ -40,7 +45,10 @@ def test_a_figure_that_a_side_lacks_has_no_ratio():
 
 def test_a_loss_is_accepted_by_all_words_of_an_entry():
     entries = ["eager forward+backward: one rule: simpler", "fit: known"]
-    assert compare.accepted("layer (4096, 1024) float32: eager, forward+backward", entries) == "one rule: simpler"
+    assert (
+        compare.accepted("layer (4096, 1024) float32: eager, forward+backward", entries)
+        == "one rule: simpler"
+    )
     assert compare.accepted("layer (4096, 1024) float32: eager, forward", entries) is None
     assert compare.accepted("fit, 64 units: 8 steps", entries) == "known"
 
@@ -51,7 +59,10 @@ QUIET = {"base": [1.0] * 4, "base again": [1.0] * 4}
 def test_noise_that_hides_a_loss_is_said(capsys):
     noisy = {"base": [1.0] * 3, "base again": [1.2] * 3, "head": [1.3] * 3}
     assert compare.compare([], {"a group": lambda *_: {"update": noisy}}, 3, []) is False
-    assert "1 of 1 figures have a noise above 10%: measure on a quiet machine" in capsys.readouterr().out
+    assert (
+        "1 of 1 figures have a noise above 10%: measure on a quiet machine"
+        in capsys.readouterr().out
+    )
 
 
 def of_turns(*heads):
@@ -118,7 +129,10 @@ def test_a_translation_waits_for_lines(place):
 
 
 def test_a_translation_without_a_model_says_why(place):
-    with Translation(Side("base", runner.ROOT, place), place) as translation, pytest.raises(Failed, match="nmt:"):
+    with (
+        Translation(Side("base", runner.ROOT, place), place) as translation,
+        pytest.raises(Failed, match="nmt:"),
+    ):
         translation.seconds(["a"])
 
 
@@ -146,7 +160,12 @@ def test_a_side_that_fails_is_left_out_and_the_others_go_on(place, capsys):
 
 def test_a_worker_measures_the_layer_of_its_checkout_and_says_what_it_cannot(place):
     side = Side("base", runner.ROOT, place)
-    given = {"shape": [8, 4], "dtype": "float32", "mode": "tf.function", "passes": "forward+backward"}
+    given = {
+        "shape": [8, 4],
+        "dtype": "float32",
+        "mode": "tf.function",
+        "passes": "forward+backward",
+    }
     with compare_sides.TaskWorker(side) as worker:
         assert 0 < worker.seconds("layer", given) < 1
         with pytest.raises(Failed, match="no_such_dtype"):
@@ -156,12 +175,20 @@ def test_a_worker_measures_the_layer_of_its_checkout_and_says_what_it_cannot(pla
 
 def test_the_working_tree_is_head_and_a_commit_is_checked_out_once(place, monkeypatch, capsys):
     monkeypatch.setattr(compare, "PLACE", place)
-    if subprocess.run(["git", "rev-parse", "HEAD"], cwd=runner.ROOT, capture_output=True).returncode:
+    if subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=runner.ROOT, capture_output=True
+    ).returncode:
         pytest.skip("needs the repository")
     base, head, again = compare.sides_of("HEAD", None)
     assert (base.name, head.name, again.name) == ("base", "head", "base again")
-    assert head.checkout == runner.ROOT and base.checkout == again.checkout == compare.checkout("HEAD")
-    assert (base.checkout / "nmt" / "__main__.py").is_file() and base.cache == again.cache != head.cache
+    assert head.checkout == runner.ROOT and base.checkout == again.checkout == compare.checkout(
+        "HEAD"
+    )
+    assert (
+        base.checkout / "nmt" / "__main__.py"
+    ).is_file() and base.cache == again.cache != head.cache
     with pytest.raises(SystemExit, match="2"):
         compare.checkout("no-commit")
-    assert capsys.readouterr().err.startswith("compare.py: no-commit is no commit of this repository, or has no nmt/")
+    assert capsys.readouterr().err.startswith(
+        "compare.py: no-commit is no commit of this repository, or has no nmt/"
+    )

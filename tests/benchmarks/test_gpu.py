@@ -24,33 +24,45 @@ def run(script, *arguments):
 def programs(tmp_path_factory):
     """The folder of programs that the script writes for one shape."""
     folder = tmp_path_factory.mktemp("programs")
-    ended = run("gpu_programs.py", folder, "--shapes", "128x128", "--dtypes", "float32", "--width", "0")
+    ended = run(
+        "gpu_programs.py", folder, "--shapes", "128x128", "--dtypes", "float32", "--width", "0"
+    )
     assert ended.returncode == 0, ended.stderr
     return folder
 
 
 def entries(folder):
-    found = [entry for path in folder.glob("*.json") for entry in json.loads(path.read_text())["programs"]]
+    found = [
+        entry
+        for path in folder.glob("*.json")
+        for entry in json.loads(path.read_text())["programs"]
+    ]
     return {(entry["kind"], entry["group"]["passes"]): entry for entry in found}
 
 
 @pytest.mark.slow
 def test_every_kind_is_made_for_both_passes(programs):
     kinds = ["rmsnorm_tf", "keras RMSNormalization", "keras LayerNormalization"]
-    assert entries(programs).keys() == {(kind, passes) for kind in kinds for passes in ("forward", "backward")}
+    assert entries(programs).keys() == {
+        (kind, passes) for kind in kinds for passes in ("forward", "backward")
+    }
 
 
 @pytest.mark.slow
 def test_sums_are_plain_and_expected_outputs_equal_the_equation(programs):
     entry = entries(programs)["rmsnorm_tf", "forward"]
-    assert b"\x12\x03dot" not in (programs / entry["file"]).read_bytes()  # the opcode of a matrix product
+    assert (
+        b"\x12\x03dot" not in (programs / entry["file"]).read_bytes()
+    )  # the opcode of a matrix product
     x, scale = (array(each, seed).astype(np.float64) for seed, each in enumerate(entry["inputs"]))
     y = x / np.sqrt(np.mean(x**2, -1, keepdims=True) + 1e-6) * scale
     assert difference(entry["expected"], [summary(y)]) < 1e-6
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="needs JAX, which the project does not")
+@pytest.mark.skipif(
+    importlib.util.find_spec("jax") is None, reason="needs JAX, which the project does not"
+)
 def test_jax_and_tensorflow_agree(programs, tmp_path):
     ended = run("gpu.py", programs, "--json", tmp_path / "figures.json", "--rounds", "3")
     assert ended.returncode == 0, ended.stderr
@@ -60,7 +72,9 @@ def test_jax_and_tensorflow_agree(programs, tmp_path):
         for found in entry["kinds"].values():
             assert found["difference"] < 1e-5
             assert len(found["rounds"]) == 3
-    assert ended.stdout.count("  rmsnorm_tf again: ") == 2 and "| 128x128 | float32 | " in ended.stdout
+    assert (
+        ended.stdout.count("  rmsnorm_tf again: ") == 2 and "| 128x128 | float32 | " in ended.stdout
+    )
 
 
 def test_the_same_description_and_seed_give_the_same_array():

@@ -14,7 +14,11 @@ def test_each_order_is_a_permutation_and_all_runs_have_the_same_orders():
 
 
 def test_each_name_follows_every_other_name_equally_often():
-    follows = Counter(pair for order in itertools.islice(orders("abcd"), 400) for pair in itertools.pairwise(order))
+    follows = Counter(
+        pair
+        for order in itertools.islice(orders("abcd"), 400)
+        for pair in itertools.pairwise(order)
+    )
     assert follows.keys() == set(itertools.permutations("abcd", 2))
     assert max(follows.values()) < 1.5 * min(follows.values())  # of 100 on average
 
@@ -29,8 +33,13 @@ def test_the_first_two_rounds_are_warm_up():
 def test_a_round_has_an_update_with_each_batch():
     """An update with a batch takes its number of seconds; the first with each is no part of a round."""
     made = {"one": [], "two": []}
-    calls = {name: lambda number, of=of: of.append(number) or float(number) for name, of in made.items()}
-    assert updates_in_turn(calls, batches=3, rounds=2) == ({"one": [1, 1], "two": [1, 1]}, {"one": 2, "two": 2})
+    calls = {
+        name: lambda number, of=of: of.append(number) or float(number) for name, of in made.items()
+    }
+    assert updates_in_turn(calls, batches=3, rounds=2) == (
+        {"one": [1, 1], "two": [1, 1]},
+        {"one": 2, "two": 2},
+    )
     assert made == dict.fromkeys(made, [0, 1, 2] * 3)
 
 

@@ -21,7 +21,9 @@ KINDS = tuple(_BUILDERS)
 
 @pytest.fixture
 def copy(tmp_path):
-    shutil.copytree(ROOT / "nmt", tmp_path / "copy" / "nmt", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "nmt", tmp_path / "copy" / "nmt", ignore=shutil.ignore_patterns("__pycache__")
+    )
     with (tmp_path / "copy" / "nmt" / "normalization.py").open("a") as file:
         file.write(MINE)
     return str(tmp_path / "copy")
@@ -33,7 +35,18 @@ def command(options, tmp_path):
     config = tmp_path / "config.json"
     config.write_text(json.dumps(options))
     script = str(ROOT / "benchmarks" / "training.py")
-    return [sys.executable, script, "--config", str(config), "--batches", "1", "--rounds", "3", "--dtypes", DTYPE]
+    return [
+        sys.executable,
+        script,
+        "--config",
+        str(config),
+        "--batches",
+        "1",
+        "--rounds",
+        "3",
+        "--dtypes",
+        DTYPE,
+    ]
 
 
 def run(*command):
@@ -42,7 +55,17 @@ def run(*command):
 
 @pytest.mark.slow
 def test_a_copy_is_measured_with_its_own_kinds(command, copy, options, tmp_path):
-    ended = run(*command, "--baseline", copy, "--kinds", "none", "mine", "mine", "--json", str(tmp_path / "times.json"))
+    ended = run(
+        *command,
+        "--baseline",
+        copy,
+        "--kinds",
+        "none",
+        "mine",
+        "mine",
+        "--json",
+        str(tmp_path / "times.json"),
+    )
     assert ended.returncode == 0, ended.stderr
     written = (tmp_path / "times.json").read_text()
     times = json.loads(written)
@@ -57,7 +80,10 @@ def test_a_copy_is_measured_with_its_own_kinds(command, copy, options, tmp_path)
 def test_a_kind_that_the_copy_lacks_is_refused(command, copy):
     ended = run(*command, "--baseline", copy, "--kinds", "none", "theirs")
     assert ended.returncode == 2
-    assert "--layer_normalization_type is 'theirs'; it must be one of none, layernorm, mine" in ended.stderr
+    assert (
+        "--layer_normalization_type is 'theirs'; it must be one of none, layernorm, mine"
+        in ended.stderr
+    )
     assert "Traceback" not in ended.stderr
 
 
@@ -67,4 +93,6 @@ def test_a_folder_without_a_copy_is_refused(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit) as ended:
         training.parse(["--baseline", str(tmp_path)])
     assert ended.value.code == 2
-    assert "contains no nmt; give a folder that was patched with apply.py" in capsys.readouterr().err
+    assert (
+        "contains no nmt; give a folder that was patched with apply.py" in capsys.readouterr().err
+    )

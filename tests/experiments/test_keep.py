@@ -37,10 +37,15 @@ def test_a_kept_report_follows_from_its_logs(name, tmp_path):
     files = {path.name for path in (RESULTS / name).iterdir()}
     assert {path.name for path in (tmp_path / name).iterdir()} == files
     for file in files & {"report.md", "report.json"}:
-        found, kept = (NUMBER.split((folder / name / file).read_text("utf-8")) for folder in (tmp_path, RESULTS))
+        found, kept = (
+            NUMBER.split((folder / name / file).read_text("utf-8"))
+            for folder in (tmp_path, RESULTS)
+        )
         assert found[::2] == kept[::2]
         # Another processor rounds the last digits otherwise. Reports show fewer.
-        np.testing.assert_allclose(np.double(found[1::2]), np.double(kept[1::2]), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            np.double(found[1::2]), np.double(kept[1::2]), rtol=1e-9, atol=1e-12
+        )
     assert json.loads((tmp_path / name / "report.json").read_text())["claims"]
 
 
@@ -54,7 +59,9 @@ def test_logs_of_new_trainings_join_the_kept_ones(tmp_path):
     kept = read_archive(RESULTS / "skip_thoughts")
     name = "rmsnorm-batch-32-1"
     (tmp_path / "skip_thoughts").mkdir()
-    write_archive(tmp_path / "skip_thoughts", {each: log for each, log in kept.items() if each != name})
+    write_archive(
+        tmp_path / "skip_thoughts", {each: log for each, log in kept.items() if each != name}
+    )
     (tmp_path / "new" / "skip_thoughts").mkdir(parents=True)
     (tmp_path / "new" / "skip_thoughts" / f"{name}.json").write_text(json.dumps(kept[name]))
     keep("skip_thoughts", tmp_path, tmp_path / "new")

@@ -35,7 +35,9 @@ def test_an_unknown_task_is_refused(tasks):
 
 
 def test_seeds_are_chosen_in_translation_alone(tasks):
-    with pytest.raises(UserError, match="--seeds is for translation; TASK=one trains all its seeds"):
+    with pytest.raises(
+        UserError, match="--seeds is for translation; TASK=one trains all its seeds"
+    ):
         command.reproduce("one", "", so_far=False, seeds=[1])
 
 
@@ -50,12 +52,16 @@ def test_a_task_that_has_filled_the_memory_goes_on_in_a_new_process(tasks, monke
     monkeypatch.setattr(command.signal, "signal", lambda *_: None)
     monkeypatch.setattr(sys, "argv", ["experiments", "--task", "full", "mine"])
     command.main()
-    assert started == [(sys.executable, [sys.executable, "-m", "experiments", "--task", "full", "mine"])]
+    assert started == [
+        (sys.executable, [sys.executable, "-m", "experiments", "--task", "full", "mine"])
+    ]
 
 
 def test_a_mistake_is_one_line_and_status_2(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["experiments", "--task", "three"])
-    monkeypatch.setattr(command.signal, "signal", lambda *_: None)  # keep the handlers of the test process
+    monkeypatch.setattr(
+        command.signal, "signal", lambda *_: None
+    )  # keep the handlers of the test process
     with pytest.raises(SystemExit, match="2"):
         command.main()
     assert capsys.readouterr().err.startswith("experiments: TASK=three is unknown")
@@ -64,8 +70,14 @@ def test_a_mistake_is_one_line_and_status_2(monkeypatch, capsys):
 @pytest.mark.parametrize(
     "error, words",
     [
-        (ModuleNotFoundError("No module named 'tensorflow'"), "`make reproduce` installs what is needed"),
-        (OSError(28, "No space left on device"), "experiments: [Errno 28] No space left on device\n"),
+        (
+            ModuleNotFoundError("No module named 'tensorflow'"),
+            "`make reproduce` installs what is needed",
+        ),
+        (
+            OSError(28, "No space left on device"),
+            "experiments: [Errno 28] No space left on device\n",
+        ),
     ],
 )
 def test_a_missing_package_and_a_full_disk_have_a_sentence_each(error, words, monkeypatch, capsys):

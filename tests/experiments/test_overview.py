@@ -10,7 +10,9 @@ from experiments.overview import RESULTS, overview
 def report(folder, title, **facts):
     folder.mkdir()
     (folder / "report.md").write_text(f"# {title}\n\nText.\n")
-    (folder / "report.json").write_text(json.dumps({"about": ["Small.", "2 of 9 are done."], "sections": {}, **facts}))
+    (folder / "report.json").write_text(
+        json.dumps({"about": ["Small.", "2 of 9 are done."], "sections": {}, **facts})
+    )
 
 
 def timed(kind, ratio):
@@ -31,16 +33,24 @@ def results(tmp_path):
     for name, ratio in (("slow", 0.95), ("fast", 0.75)):
         differences = [
             {"pair": f"{one} minus {other}, small", "ours": f"{one} of {name}", "verdict": "shown"}
-            for one, other in (("LayerNorm", "without a norm"), ("RMSNorm", "LayerNorm"), ("RMSNorm", "BatchNorm"))
+            for one, other in (
+                ("LayerNorm", "without a norm"),
+                ("RMSNorm", "LayerNorm"),
+                ("RMSNorm", "BatchNorm"),
+            )
         ]
-        sections = {"speed": {"data": {"judged": [timed("RMSNorm", ratio)]}}, "differences": {"data": differences}}
+        sections = {
+            "speed": {"data": {"judged": [timed("RMSNorm", ratio)]}},
+            "differences": {"data": differences},
+        }
         report(tmp_path / name, f"Task {name}", sections=sections)
     names = [
         f"{claim}, {model}"
         for model in ("RNN", "pre", "post")
         for claim in ("RMSNorm is not worse", "RMSNorm is equal")
     ]
-    names[0], names[1] = f"P1: {names[0]}", f"P2: {names[1]}"
+    names[0] = f"P1: {names[0]}"
+    names[1] = f"P2: {names[1]}"
     claims = [{"claim": name, "ours": "+0.1", "verdict": "shown"} for name in names]
     report(
         tmp_path / "planned",
@@ -49,11 +59,18 @@ def results(tmp_path):
         sections={"measures": {"columns": ["", "chrF"], "rows": [["RNN", "+1"]]}},
     )
     cause = {"claim": "C1: the offset lowers the loss", "ours": "-0.01", "verdict": "shown"}
-    report(tmp_path / "multi30k_pre_norm", "Why", about=["Small.", "20 of 20 are done."], claims=[cause])
+    report(
+        tmp_path / "multi30k_pre_norm",
+        "Why",
+        about=["Small.", "20 of 20 are done."],
+        claims=[cause],
+    )
     return tmp_path
 
 
-def test_the_page_has_the_planned_claims_then_times_from_the_best_to_the_worst_then_a_line_a_task(results):
+def test_the_page_has_the_planned_claims_then_times_from_the_best_to_the_worst_then_a_line_a_task(
+    results,
+):
     page = overview(results)
     lines = [
         "2 of 9 are done.",

@@ -28,12 +28,16 @@ from tests.experiments.trials.conftest import reproduce_whole
 
 ROOT = Path(__file__).parents[2]
 RANDOM = np.random.default_rng(0)
-SETTING = Setting("small", "small", batch_size=6, updates=4, window=2, validate_every=2, options={"length": 6})
+SETTING = Setting(
+    "small", "small", batch_size=6, updates=4, window=2, validate_every=2, options={"length": 6}
+)
 
 
 def images(*shape):
     """Returns a function that makes some images of 10 classes."""
-    return lambda count: Labelled(RANDOM.normal(size=(count, *shape)).astype(np.float32), np.arange(count) % 10)
+    return lambda count: Labelled(
+        RANDOM.normal(size=(count, *shape)).astype(np.float32), np.arange(count) % 10
+    )
 
 
 def pixels(count):
@@ -46,11 +50,15 @@ def lines(count):
 
 def captions(count):
     shape = count, len(order_embeddings.CAPTIONS), order_embeddings.LONGEST
-    return order_embeddings.Part(sparse.random(count, 7, 0.5, "csr", np.float32), RANDOM.integers(1, 9, shape))
+    return order_embeddings.Part(
+        sparse.random(count, 7, 0.5, "csr", np.float32), RANDOM.integers(1, 9, shape)
+    )
 
 
 def questions(count):
-    passages, asked = (RANDOM.integers(1, 20, (count, length)) for length in (reader.PASSAGE, reader.SENTENCE[1]))
+    passages, asked = (
+        RANDOM.integers(1, 20, (count, length)) for length in (reader.PASSAGE, reader.SENTENCE[1])
+    )
     return reader.Part(passages, asked, np.arange(count) % 10)
 
 
@@ -64,9 +72,16 @@ GRU = {"input_gates", "input_proposal", "state_gates", "state_proposal"}
 LSTM = ("input", "state", "carry")
 WRITERS = {f"{name} {what}" for name in ("first", "second") for what in LSTM}
 READERS = {f"{name} {what}" for name in ("passage", "question") for what in LSTM}
-# Of each task: what makes its data, the sizes of its networks, what a validation measures, and the norms.
+# Of each task: what makes its data, the sizes of its networks, what a validation measures, and the
+# norms.
 TASKS = {
-    "cifar10": ("Classifiers", images(16, 16, 3), [(2, 3)], {"nll", "error"}, {f"conv_{n}" for n in range(1, 10)}),
+    "cifar10": (
+        "Classifiers",
+        images(16, 16, 3),
+        [(2, 3)],
+        {"nll", "error"},
+        {f"conv_{n}" for n in range(1, 10)},
+    ),
     "draw": ("Drawers", pixels, [(4, 2, 2)], {"bound"}, {"encoder", "decoder"}),
     "handwriting": ("Writers", lines, [4], {"nll"}, WRITERS),
     "mnist": ("Classifiers", images(16), [6], {"nll", "error"}, {"hidden_1", "hidden_2"}),
@@ -95,23 +110,37 @@ def rows_of(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_everything_is_trained_measured_and_reported_once(name, tmp_path):
-    networks, rows = networks_of(name), [rows_of(name)[kind] for kind in ("layernorm", "rmsnorm")]
-    changed = {"settings": [SETTING], "rows": rows, "seeds": (1, 2), "rounds": 2, "load": lambda data: networks}
+    networks = networks_of(name)
+    rows = [rows_of(name)[kind] for kind in ("layernorm", "rmsnorm")]
+    changed = {
+        "settings": [SETTING],
+        "rows": rows,
+        "seeds": (1, 2),
+        "rounds": 2,
+        "load": lambda data: networks,
+    }
     small = replace(task_of(name).EXPERIMENT, step_sizes=(0.003, 0.01), **changed)
     reproduce_whole(small, tmp_path)
     report = tmp_path / "build" / "report"
     found = json.loads((report / "report.json").read_text())
     sections = ["learning", "step_sizes", "mean_share", *["baseline"] * (name == "reader"), "speed"]
     assert list(found["sections"]) == sections
-    assert len(found["claims"]) == 2 * (name in PUBLISHED_TIMES)  # XLA and plain; there is no model without a norm
+    assert len(found["claims"]) == 2 * (
+        name in PUBLISHED_TIMES
+    )  # XLA and plain; there is no model without a norm
     assert all(text in (report / "report.md").read_text() for text in small.about)
-    logs = {path: path.stat().st_mtime_ns for path in (tmp_path / "experiments" / "logs" / name).glob("*.json")}
+    logs = {
+        path: path.stat().st_mtime_ns
+        for path in (tmp_path / "experiments" / "logs" / name).glob("*.json")
+    }
     assert len(logs) == 1 + len(rows) * (2 + len(small.seeds))  # one has the times
     small.reproduce("", so_far=False, root=tmp_path)
     assert {path: path.stat().st_mtime_ns for path in logs} == logs
 
 
-@pytest.mark.parametrize("name", ["mnist", *(pytest.param(n, marks=pytest.mark.slow) for n in TASKS if n != "mnist")])
+@pytest.mark.parametrize(
+    "name", ["mnist", *(pytest.param(n, marks=pytest.mark.slow) for n in TASKS if n != "mnist")]
+)
 def test_a_log_has_losses_validations_and_shares(name, tmp_path):
     *_, measured, norms = TASKS[name]
     networks = networks_of(name)
@@ -120,20 +149,28 @@ def test_a_log_has_losses_validations_and_shares(name, tmp_path):
     tested = measured | {f"test_{key}" for key in measured}
     assert {"update", *tested} <= log["validations"][0].keys()
     assert log["mean_share"]["last"].keys() == norms
-    assert log.keys() - {"train", "validations", "seconds", "mean_share"} == {"most_frequent_error"} & log.keys()
+    assert (
+        log.keys() - {"train", "validations", "seconds", "mean_share"}
+        == {"most_frequent_error"} & log.keys()
+    )
     json.dumps(log)
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_published_values_and_times_are_of_rows(name):
     experiment = task_of(name).EXPERIMENT
-    assert experiment.learning.published.keys() | experiment.published_times.keys() <= rows_of(name).keys()
+    assert (
+        experiment.learning.published.keys() | experiment.published_times.keys()
+        <= rows_of(name).keys()
+    )
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_without_logs_there_is_nothing_to_report(name, tmp_path):
     with pytest.raises(UserError, match=f"no training of the task {name} is done yet"):
-        replace(task_of(name).EXPERIMENT, load=pytest.fail).reproduce("", so_far=True, root=tmp_path)
+        replace(task_of(name).EXPERIMENT, load=pytest.fail).reproduce(
+            "", so_far=True, root=tmp_path
+        )
 
 
 @pytest.mark.parametrize("name", ["handwriting", "order_embeddings", "reader", "skip_thoughts"])
@@ -156,7 +193,9 @@ assert np.isfinite(model.train_on_batch(np.ones((2, 4)), np.ones(2))).all()
 """
     pytest.importorskip("jax")
     environment = {"KERAS_BACKEND": "jax", "PATH": "", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -1,4 +1,7 @@
-"""The smallest model that satisfies the contract. It compiles quickly and knows nothing of the real architectures."""
+"""The smallest model that satisfies the contract.
+
+It compiles quickly and knows nothing of the real architectures.
+"""
 
 import keras
 import numpy as np
@@ -8,12 +11,17 @@ from nmt.model.contract import NextWords
 
 
 class Bigrams:
-    """The probability of each target word given the word before; the source is ignored. A `TranslationModel`."""
+    """The probability of each target word given the word before; the source is ignored.
+
+    A `TranslationModel`.
+    """
 
     first_word = 0
 
     def __init__(self, config, source_words, target_words, *, dropout=0.0):
-        self.table = keras.Variable(np.zeros([target_words, target_words]), dtype="float32", name="table")
+        self.table = keras.Variable(
+            np.zeros([target_words, target_words]), dtype="float32", name="table"
+        )
         self.variables = self.trainable_variables = [self.table]
         self._dropout = dropout
 
@@ -22,17 +30,25 @@ class Bigrams:
         log_p = tf.gather(self._log_probabilities(before), target, batch_dims=2)
         return -tf.reduce_sum(log_p * target_mask, -1)
 
-    def total_cost(self, source, source_mask, target, target_mask, *, label_smoothing, dropout_seed):
+    def total_cost(
+        self, source, source_mask, target, target_mask, *, label_smoothing, dropout_seed
+    ):
         """Drops the costs of some words. Label smoothing is ignored."""
         kept = tf.random.stateless_uniform(tf.shape(target), dropout_seed) >= self._dropout
-        return tf.reduce_sum(self.costs(source, source_mask, target, target_mask * tf.cast(kept, tf.float32)))
+        return tf.reduce_sum(
+            self.costs(source, source_mask, target, target_mask * tf.cast(kept, tf.float32))
+        )
 
     def encode(self, source, source_mask):
         return tf.zeros([tf.shape(source)[0], 1]), source_mask
 
     def make_step(self):
         def step(words, state, memory):
-            return NextWords(self._log_probabilities(words), tf.zeros(tf.shape(words))), state, memory
+            return (
+                NextWords(self._log_probabilities(words), tf.zeros(tf.shape(words))),
+                state,
+                memory,
+            )
 
         return step
 

@@ -54,7 +54,9 @@ def make_model():
     """Makes a small model. By default, its two vocabularies have 6 words."""
 
     def make(kind="layernorm", words=(6, 6), **options):
-        return RNNSearch(Config(embedding_size=5, state_size=7, layer_normalization_type=kind, **options), *words)
+        return RNNSearch(
+            Config(embedding_size=5, state_size=7, layer_normalization_type=kind, **options), *words
+        )
 
     return make
 
@@ -62,7 +64,8 @@ def make_model():
 @pytest.fixture
 def drawn_masks(monkeypatch):
     """Counts the dropout masks that are drawn, by entries, rounded up to a multiple of 4: a number serves four."""
-    drawn, draw = collections.Counter(), tf.raw_ops.StatelessRandomUniformFullIntV2
+    drawn = collections.Counter()
+    draw = tf.raw_ops.StatelessRandomUniformFullIntV2
 
     def recorded(shape, **options):
         drawn[4 * int(shape[0])] += 1
@@ -127,7 +130,8 @@ main()
 
 @pytest.fixture(scope="session")
 def start():
-    """Starts a command in a directory: `start(directory, words)` returns a `multiprocessing.Process`.
+    """Starts a command in a directory: `start(directory, words)` returns a
+    `multiprocessing.Process`.
 
     `files` are its standard input, output and error; `first` is what it runs before the command.
     """
@@ -136,13 +140,20 @@ def start():
         ["nmt.__main__", *(f"nmt.commands.{name}" for name in ("train", "translate", "export"))]
     )
     before = os.getcwd()
-    os.chdir(ROOT)  # the server imports from its directory, and ignores a module that it does not find
+    os.chdir(
+        ROOT
+    )  # the server imports from its directory, and ignores a module that it does not find
     multiprocessing.forkserver.ensure_running()
     os.chdir(before)
     started = []
 
     def start(directory, words, files=(os.devnull, "output", "errors"), first=""):
-        names = {"directory": str(directory), "words": [str(word) for word in words], "files": files, "first": first}
+        names = {
+            "directory": str(directory),
+            "words": [str(word) for word in words],
+            "files": files,
+            "first": first,
+        }
         names["environment"] = dict(os.environ)
         started.append(context.Process(target=exec, args=(COMMAND, names)))
         started[-1].start()
@@ -155,11 +166,16 @@ def start():
 
 
 def write_training(directory):
-    """Writes a corpus and dictionaries. Returns the arguments to train `Bigrams` for 30 updates, without `-m MODEL`."""
+    """Writes a corpus and dictionaries.
+
+    Returns the arguments to train `Bigrams` for 30 updates, without `-m MODEL`.
+    """
     lines = [" ".join(words) for words in itertools.product(WORDS, repeat=3)]
     for name in ("train.en", "train.de", "dev.en", "dev.de"):
         (directory / name).write_text("".join(f"{line}\n" for line in lines))
-    (directory / "words.json").write_text(json.dumps({word: i for i, word in enumerate(["eos", "UNK", *WORDS])}))
+    (directory / "words.json").write_text(
+        json.dumps({word: i for i, word in enumerate(["eos", "UNK", *WORDS])})
+    )
     return [
         *("train", "--source_dataset", "train.en", "--target_dataset", "train.de"),
         *("--valid_source_dataset", "dev.en", "--valid_target_dataset", "dev.de"),
@@ -227,14 +243,44 @@ def train(run, write_lines, bigrams):
     def train(*words, model_type="bigrams"):
         for name in ("train.en", "train.de", "dev.en", "dev.de"):
             write_lines(name, LINES)
-        run("vocab", "--source_dataset", "train.en", "--target_dataset", "train.de", "--to", "vocab", "--size", 10)
+        run(
+            "vocab",
+            "--source_dataset",
+            "train.en",
+            "--target_dataset",
+            "train.de",
+            "--to",
+            "vocab",
+            "--size",
+            10,
+        )
         files = [
             *("--source_dataset", "train.en", "--target_dataset", "train.de"),
             *("--valid_source_dataset", "dev.en", "--valid_target_dataset", "dev.de"),
             *("--dictionaries", "vocab/source.model", "vocab/target.model"),
         ]
-        sizes = ["--embedding_size", 4, "--state_size", 4, "--valid_freq", 2, "--translation_maxlen", 8]
-        return run("train", "-m", "model", "--model_type", model_type, *files, *sizes, "--finish_after", 2, *words)
+        sizes = [
+            "--embedding_size",
+            4,
+            "--state_size",
+            4,
+            "--valid_freq",
+            2,
+            "--translation_maxlen",
+            8,
+        ]
+        return run(
+            "train",
+            "-m",
+            "model",
+            "--model_type",
+            model_type,
+            *files,
+            *sizes,
+            "--finish_after",
+            2,
+            *words,
+        )
 
     return train
 

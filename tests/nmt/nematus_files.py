@@ -25,12 +25,20 @@ def read_arrays(name):
 
 
 def write_checkpoint(path, arrays, options):
-    """Writes a checkpoint in the format of TensorFlow 1. Its options name the dictionaries in `DATA`."""
-    options = {**options, "dictionaries": [str(DATA / Path(name).name) for name in options["dictionaries"]]}
+    """Writes a checkpoint in the format of TensorFlow 1.
+
+    Its options name the dictionaries in `DATA`.
+    """
+    options = {
+        **options,
+        "dictionaries": [str(DATA / Path(name).name) for name in options["dictionaries"]],
+    }
     path.with_name(f"{path.name}.json").write_text(json.dumps(options), encoding="utf-8")
     names = sorted(arrays)
     tensors = [tf.constant(arrays[name]) for name in names]
-    tf.raw_ops.SaveV2(prefix=str(path), tensor_names=names, shape_and_slices=[""] * len(names), tensors=tensors)
+    tf.raw_ops.SaveV2(
+        prefix=str(path), tensor_names=names, shape_and_slices=[""] * len(names), tensors=tensors
+    )
     return path
 
 

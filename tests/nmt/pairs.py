@@ -7,7 +7,9 @@ from nmt.text.vocabulary import Vocabulary
 
 
 def encode_pairs(
-    pairs: Sequence[tuple[bytes, bytes]], source_vocabulary: Vocabulary, target_vocabulary: Vocabulary
+    pairs: Sequence[tuple[bytes, bytes]],
+    source_vocabulary: Vocabulary,
+    target_vocabulary: Vocabulary,
 ) -> Batch:
     """Returns the batch of these pairs of lines."""
     sources, targets = zip(*pairs, strict=True)

@@ -21,7 +21,11 @@ def test_saved_and_read_back(tmp_path):
 
 
 def test_one_file_in_a_list_is_that_file(tmp_path):
-    several = {"source_dataset": ("a", "b"), "target_dataset": ("c", "d"), "dataset_weights": (1.0, 2.5)}
+    several = {
+        "source_dataset": ("a", "b"),
+        "target_dataset": ("c", "d"),
+        "dataset_weights": (1.0, 2.5),
+    }
     make_config({**REQUIRED, **several}).save(tmp_path / "config.json")
     read = read_json(tmp_path / "config.json")
     assert make_config(read) == Config(**{**REQUIRED, **several})
@@ -50,11 +54,23 @@ TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 
             {**TRANSFORMER, "rnn_dropout_hidden": 0.1},
             "--rnn_dropout_hidden has no effect with --model_type transformer, only with rnn; leave it out",
         ),
-        ({**TRANSFORMER, "output_hidden_activation": "relu"}, "--output_hidden_activation has no effect with"),
+        (
+            {**TRANSFORMER, "output_hidden_activation": "relu"},
+            "--output_hidden_activation has no effect with",
+        ),
         ({**TRANSFORMER, "transformer_norm_position": "mid"}, "it must be one of pre, post"),
-        ({"transformer_num_heads": 4}, "--transformer_num_heads has no effect with --model_type rnn"),
-        ({"rnn_dec_deep_context": True}, "--rnn_dec_deep_context has no effect with --rnn_dec_depth 1"),
-        ({"rnn_dec_base_transition_depth": 1}, "--rnn_dec_base_transition_depth is 1; it must be from 2 to 1000"),
+        (
+            {"transformer_num_heads": 4},
+            "--transformer_num_heads has no effect with --model_type rnn",
+        ),
+        (
+            {"rnn_dec_deep_context": True},
+            "--rnn_dec_deep_context has no effect with --rnn_dec_depth 1",
+        ),
+        (
+            {"rnn_dec_base_transition_depth": 1},
+            "--rnn_dec_base_transition_depth is 1; it must be from 2 to 1000",
+        ),
         ({"warmup_steps": 10}, "only with transformer or warmup-plateau-decay; leave it out"),
         (
             {"learning_schedule": "transformer", "learning_rate": 0.1},
@@ -75,14 +91,23 @@ TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 
         ({"batch_size": 0}, "--batch_size is 0; it must be above 0 and at most 100000"),
         ({"learning_rate": 10**400}, "a number must have a size from 1e-30 to 2147483647"),
         ({"learning_rate": 1e-300}, "--learning_rate is 1e-300; a number must have a size from"),
-        ({"batch_size": 2**31 - 1}, "--batch_size is 2147483647; it must be above 0 and at most 100000"),
-        ({"rnn_enc_depth": 10**6}, "--rnn_enc_depth is 1000000; it must be above 0 and at most 1000"),
+        (
+            {"batch_size": 2**31 - 1},
+            "--batch_size is 2147483647; it must be above 0 and at most 100000",
+        ),
+        (
+            {"rnn_enc_depth": 10**6},
+            "--rnn_enc_depth is 1000000; it must be above 0 and at most 1000",
+        ),
         ({"finish_after": 10**30}, "a number must have a size from 1e-30 to 2147483647"),
         ({"batch_size": 2.5}, "--batch_size is 2.5; it must be of type int"),
         ({"batch_size": True}, "--batch_size is True; it must be of type int"),
         ({"learning_rate": "fast"}, "--learning_rate is 'fast'; it must be a finite number"),
         ({"learning_rate": float("nan")}, "--learning_rate is nan; it must be a finite number"),
-        ({"rnn_dropout_hidden": 1.0}, "--rnn_dropout_hidden is 1.0; it must be at least 0 and below 1"),
+        (
+            {"rnn_dropout_hidden": 1.0},
+            "--rnn_dropout_hidden is 1.0; it must be at least 0 and below 1",
+        ),
         ({"source_vocab_sizes": 3}, "--source_vocab_sizes is 3; it must be from 4 to 10000000"),
         ({"seed": 2**31}, "it must be from 0 to 2147483647"),
         ({"dictionaries": ["one"]}, "--dictionaries is ('one',); it must be two file names"),
@@ -91,9 +116,18 @@ TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 
         ({"source_dataset": None}, "--source_dataset is missing"),
         ({"layer_normalization_type": "batchnorm"}, "python patches/apply.py apply "),
         ({"source_dataset": []}, "--source_dataset is (); it must be a string, or several"),
-        ({"source_dataset": ["a", 3]}, "--source_dataset is ('a', 3); it must be a string, or several"),
-        ({"dataset_weights": [1, 0]}, "--dataset_weights is (1, 0); it must be above 0 and at most 1000"),
-        ({"dataset_weights": [1, 2e9]}, "--dataset_weights is (1, 2000000000.0); it must be above 0 and at most 1000"),
+        (
+            {"source_dataset": ["a", 3]},
+            "--source_dataset is ('a', 3); it must be a string, or several",
+        ),
+        (
+            {"dataset_weights": [1, 0]},
+            "--dataset_weights is (1, 0); it must be above 0 and at most 1000",
+        ),
+        (
+            {"dataset_weights": [1, 2e9]},
+            "--dataset_weights is (1, 2000000000.0); it must be above 0 and at most 1000",
+        ),
         ({"dataset_weights": ["a"]}, "--dataset_weights is ('a',); it must be finite numbers"),
         ({"bacth_size": 3}, "unknown option bacth_size; did you mean batch_size?"),
         ({"xyz": 3}, "unknown option xyz; `python -m nmt train --help`"),
@@ -107,8 +141,13 @@ def test_wrong_options_are_named(options, said):
 
 
 def test_options_without_effect_may_change_in_a_resumed_training():
-    rnn, transformer = make_config(REQUIRED).fixed_options(), make_config({**REQUIRED, **TRANSFORMER}).fixed_options()
-    assert {"state_size", "batch_size", "layer_normalization_type"} <= rnn.keys() & transformer.keys()
+    rnn = make_config(REQUIRED).fixed_options()
+    transformer = make_config({**REQUIRED, **TRANSFORMER}).fixed_options()
+    assert {
+        "state_size",
+        "batch_size",
+        "layer_normalization_type",
+    } <= rnn.keys() & transformer.keys()
     assert not [name for name in rnn if name.startswith("transformer_")]
     assert not [name for name in transformer if name.startswith("rnn_")]
     assert not {"finish_after", "source_dataset"} & rnn.keys()
@@ -122,7 +161,10 @@ def test_these_options_may_change_in_a_resumed_training():
     """The documentation names them too."""
     text = (Path(__file__).parents[2] / "docs" / "nmt.md").read_text()
     text = text[text.index("- **Resuming with other options**") : text.index("- **Fine-tuning**")]
-    assert {*CHANGEABLE} == {*LEARNING_RATE, *re.findall(r"`--(\w+)`", text.partition("may change")[0])}
+    assert {*CHANGEABLE} == {
+        *LEARNING_RATE,
+        *re.findall(r"`--(\w+)`", text.partition("may change")[0]),
+    }
     config = make_config({**REQUIRED, "learning_schedule": "warmup-plateau-decay"})
     assert not {*CHANGEABLE} & config.fixed_options().keys()
 
@@ -139,22 +181,41 @@ def test_these_options_decide_the_weights(model_type):
         "dec_high_transition_depth",
     }
     own = {
-        "rnn": {"output_hidden_activation", "rnn_dec_deep_context", *(f"rnn_{each}" for each in depths)},
+        "rnn": {
+            "output_hidden_activation",
+            "rnn_dec_deep_context",
+            *(f"rnn_{each}" for each in depths),
+        },
         "transformer": {
             f"transformer_{each}"
             for each in (
-                *("enc_depth", "dec_depth", "ffn_hidden_size", "num_heads", "norm_position", "activation"),
+                *(
+                    "enc_depth",
+                    "dec_depth",
+                    "ffn_hidden_size",
+                    "num_heads",
+                    "norm_position",
+                    "activation",
+                ),
                 *("attention_bias", "output_bias", "positions", "start_with_padding"),
             )
         },
     }
-    assert make_config({**REQUIRED, "model_type": model_type}).architecture.keys() == common | own[model_type]
+    assert (
+        make_config({**REQUIRED, "model_type": model_type}).architecture.keys()
+        == common | own[model_type]
+    )
 
 
 def test_batches_of_tokens_have_the_loss_of_a_token_unless_another_is_given():
-    sentence, token = "cross-entropy", "per-token-cross-entropy"
+    sentence = "cross-entropy"
+    token = "per-token-cross-entropy"
     losses = {
-        sentence: [{}, {"token_batch_size": None}, {"token_batch_size": 4096, "loss_function": sentence}],
+        sentence: [
+            {},
+            {"token_batch_size": None},
+            {"token_batch_size": 4096, "loss_function": sentence},
+        ],
         token: [{"token_batch_size": 4096}, {"loss_function": token}],
     }
     for loss, given in losses.items():
@@ -168,7 +229,8 @@ def test_all_wrong_options_are_named_at_once():
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [(None, "cannot be read"), ("{", "is not JSON"), ("[]", "must hold a JSON object")]
+    ("content", "said"),
+    [(None, "cannot be read"), ("{", "is not JSON"), ("[]", "must hold a JSON object")],
 )
 def test_a_bad_file_is_refused(tmp_path, content, said):
     if content is not None:
@@ -189,7 +251,9 @@ def test_a_bad_file_is_refused(tmp_path, content, said):
 )
 def test_a_bad_file_of_yaml_is_refused(tmp_path, content, said):
     if content is not None:
-        (tmp_path / "options.yml").write_bytes(content if isinstance(content, bytes) else content.encode())
+        (tmp_path / "options.yml").write_bytes(
+            content if isinstance(content, bytes) else content.encode()
+        )
     with pytest.raises(UserError, match=said):
         read_options(tmp_path / "options.yml")
 

@@ -27,7 +27,14 @@ def test_from_text_to_translations(run, train, tmp_path, write_lines):
     assert "warning: 6 of the 6 validation pairs are also training pairs" in said
     assert "stopped after update 2" in said
     names = {path.name for path in (tmp_path / "model").iterdir()}
-    assert {"config.json", "versions.json", "source.model", "target.model", "best.npz", "last.npz"} <= names
+    assert {
+        "config.json",
+        "versions.json",
+        "source.model",
+        "target.model",
+        "best.npz",
+        "last.npz",
+    } <= names
     assert "tensorflow" in json.loads((tmp_path / "model" / "versions.json").read_text())
 
     text = write_lines("text", ["a b", "", *LINES])
@@ -45,8 +52,13 @@ def test_from_text_to_translations(run, train, tmp_path, write_lines):
     status, output, _ = run("score", "-m", "model", "-s", text, "-t", text, "-n", 0)
     costs = np.array([float(line) for line in output.splitlines()])
     assert (status, len(costs)) == (0, 8)
-    normalized = [float(line) for line in run("score", "-m", "model", "-s", text, "-t", text, "-n")[1].splitlines()]
-    np.testing.assert_allclose(normalized[1], costs[1], rtol=1e-5)  # the empty line: nothing but its end
+    normalized = [
+        float(line)
+        for line in run("score", "-m", "model", "-s", text, "-t", text, "-n")[1].splitlines()
+    ]
+    np.testing.assert_allclose(
+        normalized[1], costs[1], rtol=1e-5
+    )  # the empty line: nothing but its end
     assert (normalized[2:] < costs[2:] / 4).all()
 
     assert run("export", "-m", "model", "--to", "saved")[0] == 0
@@ -85,7 +97,10 @@ def test_output_goes_into_a_pipe_and_through_a_link(run, trained, tmp_path):
 
 def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
     monkeypatch.setattr(sys, "stdin", None)
-    assert run("translate", "-m", "model")[::2] == (2, "nmt: standard input is closed; give --input FILE\n")
+    assert run("translate", "-m", "model")[::2] == (
+        2,
+        "nmt: standard input is closed; give --input FILE\n",
+    )
 
 
 @pytest.mark.parametrize(
@@ -95,26 +110,53 @@ def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
         ("score -m nowhere -s a -t b", "nmt: nowhere holds no model"),
         ("export -m nowhere --to there", "nmt: nowhere holds no model"),
         ("vocab --source_dataset a --target_dataset b --to v", "nmt: the text a does not exist"),
-        ("translate -m nowhere -n nan", "nmt: --normalization_alpha is nan; it must be a finite number"),
-        ("vocab --source_dataset a --target_dataset b --to words.json", "nmt: words.json: File exists"),
-        ("vocab --source_dataset a --to v", "the following arguments are required: --target_dataset"),
-        ("vocab --source_dataset a --target_dataset b --to v --size 100000000000", "above 0 and at most 10000000"),
+        (
+            "translate -m nowhere -n nan",
+            "nmt: --normalization_alpha is nan; it must be a finite number",
+        ),
+        (
+            "vocab --source_dataset a --target_dataset b --to words.json",
+            "nmt: words.json: File exists",
+        ),
+        (
+            "vocab --source_dataset a --to v",
+            "the following arguments are required: --target_dataset",
+        ),
+        (
+            "vocab --source_dataset a --target_dataset b --to v --size 100000000000",
+            "above 0 and at most 10000000",
+        ),
         (
             f"vocab --source_dataset a --target_dataset b --to v --size {'9' * 5000}",
             "is not a whole number above 0 and",
         ),
         ("train -m model --config none.json", "nmt: none.json cannot be read"),
-        ("train -m model --batch_size many", "python -m nmt train: argument --batch_size: invalid int value: 'many'"),
+        (
+            "train -m model --batch_size many",
+            "python -m nmt train: argument --batch_size: invalid int value: 'many'",
+        ),
         ("translate -m model -k 0", "nmt: --beam_size is 0; it must be from 1 to 1000"),
-        ("translate -m model -k 100000000000", "nmt: --beam_size is 100000000000; it must be from 1 to 1000"),
-        ("translate -m model -k many", "translate: argument -k/--beam_size: invalid int value: 'many'"),
-        ("export -m model --to x -n 1e300", "nmt: --normalization_alpha is 1e+300; it must be from 0 to 10"),
+        (
+            "translate -m model -k 100000000000",
+            "nmt: --beam_size is 100000000000; it must be from 1 to 1000",
+        ),
+        (
+            "translate -m model -k many",
+            "translate: argument -k/--beam_size: invalid int value: 'many'",
+        ),
+        (
+            "export -m model --to x -n 1e300",
+            "nmt: --normalization_alpha is 1e+300; it must be from 0 to 10",
+        ),
         ("score -m model -s a -t b -b 0", "nmt: --batch_size is 0; it must be from 1 to 100000"),
         (
             "translate -m nowhere --translation_strategy sampling -k 3",
             "nmt: --beam_size has no effect with --translation",
         ),
-        ("translate -m nowhere --seed 3", "nmt: --seed has no effect with --translation_strategy beam_search"),
+        (
+            "translate -m nowhere --seed 3",
+            "nmt: --seed has no effect with --translation_strategy beam_search",
+        ),
         ("translate -m one -m two", "argument -m/--model: it was given twice; give it once"),
         (
             "translate --modle nowhere",
@@ -137,7 +179,11 @@ def test_a_mistake_is_one_line_and_status_2(run, dictionary, tmp_path, words, sa
 
 
 @pytest.mark.parametrize(
-    ("left", "said"), [("last.npz", "nmt: model has no model to translate with yet"), (None, "nmt: there is no checkp")]
+    ("left", "said"),
+    [
+        ("last.npz", "nmt: model has no model to translate with yet"),
+        (None, "nmt: there is no checkp"),
+    ],
 )
 def test_a_model_without_its_best_checkpoint_is_refused(run, trained, tmp_path, left, said):
     for name in {"best.npz", "last.npz"} - {left}:
@@ -154,7 +200,8 @@ def test_the_version_is_printed(run):
 
 
 @pytest.mark.parametrize(
-    ("output", "said"), [(".", ". is a directory"), ("no/where", "no/where cannot be written: No such file")]
+    ("output", "said"),
+    [(".", ". is a directory"), ("no/where", "no/where cannot be written: No such file")],
 )
 def test_a_bad_output_path_leaves_no_output(run, trained, tmp_path, output, said):
     before = sorted(path for path in tmp_path.rglob("*"))
@@ -173,10 +220,17 @@ def test_a_missing_input_leaves_no_output(run, trained, tmp_path):
 
 @pytest.mark.parametrize(
     ("place", "free", "kept"),
-    [("compiled", 2**40, True), ("compiled", 2**20, False), ("com piled", 2**40, False), ("file", 2**40, False)],
+    [
+        ("compiled", 2**40, True),
+        ("compiled", 2**20, False),
+        ("com piled", 2**40, False),
+        ("file", 2**40, False),
+    ],
     ids=["usual", "full", "space", "no directory"],
 )
-def test_compiled_programs_are_kept_where_xla_can_write(run, monkeypatch, tmp_path, place, free, kept):
+def test_compiled_programs_are_kept_where_xla_can_write(
+    run, monkeypatch, tmp_path, place, free, kept
+):
     (tmp_path / "file").write_text("")
     monkeypatch.delenv("TF_XLA_FLAGS")
     monkeypatch.setenv("NMT_XLA_CACHE", str(tmp_path / place))
@@ -198,17 +252,39 @@ def test_another_seed_finds_the_compiled_programs(write_lines, dictionary, tmp_p
     """Although its first batch has another width: the programs do not depend on the order of the widths."""
     text = write_lines("text", [*["a b c"] * 32, *["a b c d a b c d a"] * 32])
     files = [
-        word for side in ("source", "target") for word in (f"--{side}_dataset", text, f"--valid_{side}_dataset", text)
+        word
+        for side in ("source", "target")
+        for word in (f"--{side}_dataset", text, f"--valid_{side}_dataset", text)
     ]
-    sizes = ["--embedding_size", 4, "--state_size", 4, "--batch_size", 16, "--maxlen", 10, "--finish_after", 4]
+    sizes = [
+        "--embedding_size",
+        4,
+        "--state_size",
+        4,
+        "--batch_size",
+        16,
+        "--maxlen",
+        10,
+        "--finish_after",
+        4,
+    ]
     train = [*("-m", "nmt", "train"), *files, "--dictionaries", dictionary, dictionary, *sizes]
-    environment = {**os.environ, "NMT_XLA_CACHE": str(tmp_path / "compiled"), "NMT_TEXT_CACHE": "off"}
+    environment = {
+        **os.environ,
+        "NMT_XLA_CACHE": str(tmp_path / "compiled"),
+        "NMT_TEXT_CACHE": "off",
+    }
     environment.pop("TF_XLA_FLAGS")
-    widths, programs = [], []
+    widths = []
+    programs = []
     for seed in (1, 3):
         words = map(str, [*train, "--model", tmp_path / f"model{seed}", "--seed", seed])
-        done = subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True, check=True)
-        widths.append(list(dict.fromkeys(re.findall(r"compiling, .*? of \d+, (\d+) tokens\)", done.stderr))))
+        done = subprocess.run(
+            [sys.executable, *words], env=environment, capture_output=True, text=True, check=True
+        )
+        widths.append(
+            list(dict.fromkeys(re.findall(r"compiling, .*? of \d+, (\d+) tokens\)", done.stderr)))
+        )
         programs.append(sorted((tmp_path / "compiled").rglob("*.pb")))
     assert widths[0] == widths[1][::-1] != widths[1]
     assert programs[0] == programs[1] != []
@@ -271,7 +347,9 @@ print(gc.isenabled(), gc.get_freeze_count() > 100_000)
         ("score -m a -s b -t c", None, None),
     ],
 )
-def test_what_only_translates_does_without_onednn(run_python, monkeypatch, command, given, expected):
+def test_what_only_translates_does_without_onednn(
+    run_python, monkeypatch, command, given, expected
+):
     monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
     if given:
         monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", given)

@@ -20,7 +20,8 @@ from nmt.training.trainer import Trainer
 from nmt.training.update import Update
 from tests.nmt.nematus_files import DATA, read_arrays, read_options, run, write_checkpoint
 
-# Checkpoint -> kind of normalization. The first four are original files, the others lack the optimizer's state.
+# Checkpoint -> kind of normalization. The first four are original files, the others lack the
+# optimizer's state.
 COSTS = {
     "tiny_none": "none",
     "tiny_ln": "layernorm",
@@ -52,10 +53,24 @@ SEARCHES = {
     "tsmall_rms": "rmsnorm",
     "dsmall": "rmsnorm",
 }
-TINY = ["tiny_none", "tiny_ln", "tiny_rms", "tiny_prms", "ttiny_ln", "ttiny_rms", "ttiny_rms_smooth", "ttiny_prms"]
+TINY = [
+    "tiny_none",
+    "tiny_ln",
+    "tiny_rms",
+    "tiny_prms",
+    "ttiny_ln",
+    "ttiny_rms",
+    "ttiny_rms_smooth",
+    "ttiny_prms",
+]
 TINY += ["ttiny_ln_tokens", "deep_ln", "dtiny"]
 # Checkpoint, without what follows a `_` -> its texts. Those of all other models are tiny.score.
-TEXTS = {"small": "small.source", "mid": "small.source", "tsmall": "tsmall.source", "dsmall": "tsmall.source"}
+TEXTS = {
+    "small": "small.source",
+    "mid": "small.source",
+    "tsmall": "tsmall.source",
+    "dsmall": "tsmall.source",
+}
 TEXTS |= {name: "ttiny.score" for name in ("ttiny", "dtiny", "deep")}
 
 
@@ -65,7 +80,10 @@ def in_this_tree(names):
 
 def mostly_slow(names, *quick):
     """Returns the names of models that this tree can build; all but the quick ones are slow tests."""
-    return [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in in_this_tree(names)]
+    return [
+        name if name in quick else pytest.param(name, marks=pytest.mark.slow)
+        for name in in_this_tree(names)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +95,9 @@ def imported(tmp_path_factory):
         if not (folder / name).exists():
             checkpoint = DATA / name
             if not checkpoint.with_name(f"{name}.index").exists():
-                checkpoint = write_checkpoint(folder / f"{name}-60", read_arrays(name), read_options(name))
+                checkpoint = write_checkpoint(
+                    folder / f"{name}-60", read_arrays(name), read_options(name)
+                )
             run("import-nematus", checkpoint, "--to", folder / name)
         return folder / name
 
@@ -89,12 +109,28 @@ def text_of(name):
     return DATA / f"{stem}.en", DATA / f"{stem}.de"
 
 
-@pytest.mark.parametrize("name", mostly_slow(COSTS, "tiny_ln", "tsmall_ln", "master_rms", "ttiny_prms"))
+@pytest.mark.parametrize(
+    "name", mostly_slow(COSTS, "tiny_ln", "tsmall_ln", "master_rms", "ttiny_prms")
+)
 def test_costs_equal_nematus(imported, tmp_path, name):
     source, target = text_of(name)
-    expected = np.loadtxt(DATA / f"{name}.scores.txt", ndmin=2)  # columns: cost and, in some files, cost over length
+    expected = np.loadtxt(
+        DATA / f"{name}.scores.txt", ndmin=2
+    )  # columns: cost and, in some files, cost over length
     for alpha, costs in enumerate(expected.T):
-        run("score", "-m", imported(name), "-s", source, "-t", target, "-n", alpha, "-o", tmp_path / "costs")
+        run(
+            "score",
+            "-m",
+            imported(name),
+            "-s",
+            source,
+            "-t",
+            target,
+            "-n",
+            alpha,
+            "-o",
+            tmp_path / "costs",
+        )
         np.testing.assert_allclose(np.loadtxt(tmp_path / "costs"), costs, rtol=0, atol=1e-4)
 
 
@@ -104,21 +140,33 @@ def test_costs_with_smoothed_labels(imported):
     assert system.config.label_smoothing == 0.1
     lines = [path.read_text(encoding="utf-8").splitlines() for path in text_of("smoothed")]
     source, target = (
-        pad(vocabulary.encode(tf.constant(side))) for vocabulary, side in zip(system.vocabularies, lines, strict=True)
+        pad(vocabulary.encode(tf.constant(side)))
+        for vocabulary, side in zip(system.vocabularies, lines, strict=True)
     )
-    cost = tf.function(lambda *pair: system.model.total_cost(*pair, label_smoothing=system.config.label_smoothing))
+    cost = tf.function(
+        lambda *pair: system.model.total_cost(*pair, label_smoothing=system.config.label_smoothing)
+    )
     pairs = zip(*(tf.split(x, len(x)) for x in (*source, *target)), strict=True)
-    np.testing.assert_allclose([cost(*pair) for pair in pairs], np.loadtxt(DATA / "smoothed.scores.txt"), atol=1e-4)
+    np.testing.assert_allclose(
+        [cost(*pair) for pair in pairs], np.loadtxt(DATA / "smoothed.scores.txt"), atol=1e-4
+    )
 
 
 @pytest.mark.parametrize("name", mostly_slow(SEARCHES, "tsmall_ln", "small_rms"))
 @pytest.mark.parametrize(
-    ("beam", "alpha"), [pytest.param(1, 0, marks=pytest.mark.slow), pytest.param(5, 0, marks=pytest.mark.slow), (5, 1)]
+    ("beam", "alpha"),
+    [
+        pytest.param(1, 0, marks=pytest.mark.slow),
+        pytest.param(5, 0, marks=pytest.mark.slow),
+        (5, 1),
+    ],
 )
 def test_translations_equal_nematus(imported, name, beam, alpha):
-    """Greedy translations are equal. Of the others at least 98 of 100 are equal or cheaper, and their sum is no higher.
+    """Greedy translations are equal. Of the others at least 98 of 100 are equal or cheaper, and
+    their sum is no higher.
 
-    The model `mid` is half trained, so the search matters most; the others are nearly certain of every word.
+    The model `mid` is half trained, so the search matters most; the others are nearly certain of
+    every word.
     """
     own = f"{name}.beam{beam}.{'norm' if alpha else 'raw'}.txt"
     path = DATA / ("small.source.de" if name.startswith("small") else own)
@@ -133,10 +181,15 @@ def test_translations_equal_nematus(imported, name, beam, alpha):
     def costs(translations):
         source = pad(system.vocabularies.source.encode(tf.constant(lines)))
         target, mask = pad(system.vocabularies.target.encode(tf.constant(translations)))
-        return (system.model.costs(*source, target, mask) / tf.reduce_sum(mask, -1) ** alpha).numpy()
+        return (
+            system.model.costs(*source, target, mask) / tf.reduce_sum(mask, -1) ** alpha
+        ).numpy()
 
-    our_costs, their_costs = costs(ours), costs(theirs)
-    good = [a == b or c <= d for a, b, c, d in zip(ours, theirs, our_costs, their_costs, strict=True)]
+    our_costs = costs(ours)
+    their_costs = costs(theirs)
+    good = [
+        a == b or c <= d for a, b, c, d in zip(ours, theirs, our_costs, their_costs, strict=True)
+    ]
     assert len(good) == 100
     assert sum(good) >= 98
     assert our_costs.sum() <= their_costs.sum() * (1 + 1e-6)
@@ -160,19 +213,33 @@ def test_an_ensemble_equals_nematus(imported, names):
 
 def trainer_after_ten(imported, tmp_path, name):
     """Makes a trainer that resumes after ten updates, with Nematus's weights, Adam moments and batches."""
-    arrays, options = read_arrays(f"{name.removesuffix('_tokens')}.step10"), read_options(name)
+    arrays = read_arrays(f"{name.removesuffix('_tokens')}.step10")
+    options = read_options(name)
     saved = {}
     for kind, ending in {"weights": "", "momentum": "/Adam", "velocity": "/Adam_1"}.items():
-        own = {key.removesuffix(ending): value for key, value in arrays.items() if key.endswith(ending)}
-        own = {key: value for key, value in own.items() if not key.endswith(("/Adam", "/Adam_1", "_power", "time"))}
-        run("import-nematus", write_checkpoint(tmp_path / kind, own, options), "--to", tmp_path / f"{kind}10")
+        own = {
+            key.removesuffix(ending): value for key, value in arrays.items() if key.endswith(ending)
+        }
+        own = {
+            key: value
+            for key, value in own.items()
+            if not key.endswith(("/Adam", "/Adam_1", "_power", "time"))
+        }
+        run(
+            "import-nematus",
+            write_checkpoint(tmp_path / kind, own, options),
+            "--to",
+            tmp_path / f"{kind}10",
+        )
         with np.load(tmp_path / f"{kind}10" / "best.npz") as file:
             slots = {key: value for key, value in file.items() if key != "state"}
         adam = {f"adam/{key.replace('/', '_')}_{kind}": value for key, value in slots.items()}
         saved |= adam if ending else slots
     rate = np.float32(options["learning_rate"])
     saved |= {"adam/iteration": np.int64(arrays["time"]), "adam/learning_rate": rate}
-    named = [SimpleNamespace(path=path, numpy=lambda value=value: value) for path, value in saved.items()]
+    named = [
+        SimpleNamespace(path=path, numpy=lambda value=value: value) for path, value in saved.items()
+    ]
     state = {"update": 10, "seconds": 0.0, "bad_validations": 0, "validations": []}
     save_checkpoint(tmp_path / "last.npz", named, state, {})
 
@@ -190,7 +257,10 @@ def trainer_after_ten(imported, tmp_path, name):
     config = dataclasses.replace(system.config, finish_after=20, valid_freq=1, patience=99)
     trainer = Trainer(Update(system.model, config), tmp_path, {})
     data = SimpleNamespace(
-        sizes=[], batches=lambda first, share: iter(batches[first:]), batches_per_epoch=10, earlier_batches_per_epoch=10
+        sizes=[],
+        batches=lambda first, share: iter(batches[first:]),
+        batches_per_epoch=10,
+        earlier_batches_per_epoch=10,
     )
 
     def train():
@@ -204,21 +274,36 @@ def trainer_after_ten(imported, tmp_path, name):
 def test_ten_updates_equal_nematus(imported, tmp_path, name):
     train, model = trainer_after_ten(imported, tmp_path, name)
     progress = train()
-    losses = [validation.train_loss for validation in progress.validations[1:]]  # the first belongs to the checkpoint
+    losses = [
+        validation.train_loss for validation in progress.validations[1:]
+    ]  # the first belongs to the checkpoint
     np.testing.assert_allclose(losses, np.loadtxt(DATA / f"{name}.losses.txt")[-10:, 1], rtol=1e-5)
     with np.load(imported(name) / "best.npz") as expected:
         for weight in model.weights:
-            np.testing.assert_allclose(weight, expected[weight.path], rtol=0, atol=1e-4, err_msg=weight.path)
+            np.testing.assert_allclose(
+                weight, expected[weight.path], rtol=0, atol=1e-4, err_msg=weight.path
+            )
 
 
 def test_dropout_masks_equal_nematus(make_model, drawn_masks):
     """Those of Nematus, for whole words or a sequence at all times: batch 2, words 3 and 4, embedding 5, state 7."""
     rates = {"embedding": 0.1, "hidden": 0.2, "source": 0.3, "target": 0.4}
     model = make_model(**{f"rnn_dropout_{name}": rate for name, rate in rates.items()})
-    pairs = (np.ones([2, 3], int), np.ones([2, 3], "f4"), np.ones([2, 4], int), np.ones([2, 4], "f4"))
+    pairs = (
+        np.ones([2, 3], int),
+        np.ones([2, 3], "f4"),
+        np.ones([2, 4], int),
+        np.ones([2, 4], "f4"),
+    )
     model.total_cost(*pairs, dropout_seed=tf.constant([1, 2]))
     words = {8: 1 + 1}  # masks [2, 3, 1] and [2, 4, 1]
-    embeddings = {12: 3 * 2 + 2}  # [2, 5]: gates and proposal of three GRUs; the last word and the sum in the output
-    states = {16: 4 * 2 + 2}  # [2, 7]: gates and proposal of four GRUs; in the attention; in the output
-    contexts = {28: 2 + 3}  # [2, 14]: the last GRU's input; the first state; in the attention; in the output
+    embeddings = {
+        12: 3 * 2 + 2
+    }  # [2, 5]: gates and proposal of three GRUs; the last word and the sum in the output
+    states = {
+        16: 4 * 2 + 2
+    }  # [2, 7]: gates and proposal of four GRUs; in the attention; in the output
+    contexts = {
+        28: 2 + 3
+    }  # [2, 14]: the last GRU's input; the first state; in the attention; in the output
     assert drawn_masks == {**words, **embeddings, **states, **contexts}

@@ -10,7 +10,10 @@ from nmt.config import Config, make_config
 from nmt.errors import UserError
 from tests.nmt.required_options import REQUIRED
 
-PRESETS = {path.stem: json.loads(path.read_text()) for path in Path(nmt.__file__).parent.glob("presets/*.json")}
+PRESETS = {
+    path.stem: json.loads(path.read_text())
+    for path in Path(nmt.__file__).parent.glob("presets/*.json")
+}
 
 
 def options(config, *names):
@@ -27,10 +30,24 @@ def test_a_preset_stands_for_its_options(name):
 
 def test_transformer_base_has_the_sizes_of_the_paper():
     config = make_config({**REQUIRED, "preset": "transformer-base"})
-    assert options(config, "embedding_size", "state_size", "transformer_ffn_hidden_size") == (512, 512, 2048)
-    assert options(config, "transformer_enc_depth", "transformer_dec_depth", "transformer_num_heads") == (6, 6, 8)
-    assert options(config, "label_smoothing", "warmup_steps", "adam_beta2", "adam_epsilon") == (0.1, 4000, 0.98, 1e-9)
-    assert options(config, "loss_function", "token_batch_size") == ("per-token-cross-entropy", 25_000)
+    assert options(config, "embedding_size", "state_size", "transformer_ffn_hidden_size") == (
+        512,
+        512,
+        2048,
+    )
+    assert options(
+        config, "transformer_enc_depth", "transformer_dec_depth", "transformer_num_heads"
+    ) == (6, 6, 8)
+    assert options(config, "label_smoothing", "warmup_steps", "adam_beta2", "adam_epsilon") == (
+        0.1,
+        4000,
+        0.98,
+        1e-9,
+    )
+    assert options(config, "loss_function", "token_batch_size") == (
+        "per-token-cross-entropy",
+        25_000,
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,7 +69,11 @@ def test_options_beside_a_preset_win(given):
     if "batch_size" in given:
         assert options(config, "token_batch_size", "loss_function") == (None, "cross-entropy")
     if config.model_type == "transformer":
-        assert config.embedding_size == config.state_size == given.get("state_size", given.get("embedding_size", 512))
+        assert (
+            config.embedding_size
+            == config.state_size
+            == given.get("state_size", given.get("embedding_size", 512))
+        )
 
 
 def test_an_unknown_preset_is_refused_with_the_known_ones(train):
@@ -68,7 +89,9 @@ def test_an_unknown_preset_is_refused_with_the_known_ones(train):
 
 def test_the_command_writes_the_options_of_a_preset(train, tmp_path):
     """And the options beside it, on the command line and in a file."""
-    (tmp_path / "options.json").write_text(json.dumps({"preset": "rnnsearch", "label_smoothing": 0.3, "maxlen": 9}))
+    (tmp_path / "options.json").write_text(
+        json.dumps({"preset": "rnnsearch", "label_smoothing": 0.3, "maxlen": 9})
+    )
     assert train("--config", "options.json", "--preset", "transformer-tiny", "--maxlen", 8)[0] == 0
     saved = json.loads((tmp_path / "model" / "config.json").read_text())
     assert "preset" not in saved
@@ -77,7 +100,10 @@ def test_the_command_writes_the_options_of_a_preset(train, tmp_path):
 
 
 def test_a_transformer_needs_no_sizes():
-    """Its defaults train: equal sizes, a multiple of the heads, and a norm. One size gives the other."""
+    """Its defaults train: equal sizes, a multiple of the heads, and a norm.
+
+    One size gives the other.
+    """
     transformer = {**REQUIRED, "model_type": "transformer"}
     names = ("embedding_size", "state_size", "layer_normalization_type")
     assert options(make_config(transformer), *names) == (512, 512, "layernorm")

@@ -33,14 +33,20 @@ sacrebleu.BLEU.corpus_score = full_disk
 """
 
 
-def test_a_full_disk_while_saving_leaves_the_last_good_checkpoint(start, trained, tmp_path, contents):
-    before, more = contents(tmp_path / "model"), [*trained, "--finish_after", 35]
+def test_a_full_disk_while_saving_leaves_the_last_good_checkpoint(
+    start, trained, tmp_path, contents
+):
+    before = contents(tmp_path / "model")
+    more = [*trained, "--finish_after", 35]
     os.mkfifo(tmp_path / "errors")  # has no limit of size
     process = start(tmp_path, more, first=FULL_AT_VALIDATION)
     said = (tmp_path / "errors").read_text()
     process.join()
     assert process.exitcode == 2
-    assert said.splitlines()[-1] == f"nmt: model/last.npz cannot be written: {os.strerror(errno.EFBIG)}"
+    assert (
+        said.splitlines()[-1]
+        == f"nmt: model/last.npz cannot be written: {os.strerror(errno.EFBIG)}"
+    )
     after = contents(tmp_path / "model")
     assert [after[name] == before[name] for name in ("best.npz", "last.npz")] == [True, True]
     assert after.keys() == before.keys()
@@ -52,7 +58,10 @@ def test_a_full_disk_while_saving_leaves_the_last_good_checkpoint(start, trained
 def test_a_full_disk_while_exporting_leaves_nothing(run, full_disk, trained, tmp_path):
     with full_disk():
         status, _, said = run("export", "-m", "model", "--to", "saved/en-de/1")
-    assert (status, said) == (2, f"nmt: saved/en-de/1 cannot be written: {os.strerror(errno.EFBIG)}\n")
+    assert (status, said) == (
+        2,
+        f"nmt: saved/en-de/1 cannot be written: {os.strerror(errno.EFBIG)}\n",
+    )
     assert not (tmp_path / "saved").exists()
 
 
@@ -64,7 +73,10 @@ def test_a_locked_or_read_only_directory_is_refused(run, trained, tmp_path):
         "nmt: model is in use by another training; wait for it, or give another directory\n",
     )
     status, _, said = run(*trained, "-m", "words.json")
-    assert (status, said) == (2, "nmt: words.json cannot be written to: File exists; give another directory\n")
+    assert (status, said) == (
+        2,
+        "nmt: words.json cannot be written to: File exists; give another directory\n",
+    )
 
 
 # ---- Texts ----
@@ -94,7 +106,10 @@ def test_unusable_texts_are_refused(run, training, tmp_path, texts, said):
 
 
 def test_texts_with_strange_lines_are_trained_on(run, training, tmp_path):
-    """A byte order mark, carriage returns and NUL do no harm. A line of a megabyte is counted as too long."""
+    """A byte order mark, carriage returns and NUL do no harm.
+
+    A line of a megabyte is counted as too long.
+    """
     lines = ["\ufeffa b\r", "a\0b c\r", "\0", "", "a " * 500_000, "d"]
     for name in ("train.en", "train.de"):
         (tmp_path / name).write_bytes("\n".join(lines).encode())
@@ -102,7 +117,10 @@ def test_texts_with_strange_lines_are_trained_on(run, training, tmp_path):
     (tmp_path / "dev.de").write_text("a b\na b\n")
     status, _, said = run(*training, "-m", "model", "--finish_after", 1)
     assert status == 0, said
-    assert "4 of 6 sentence pairs are used; 1 have an empty side, 1 have more than 7 tokens on a side" in said
+    assert (
+        "4 of 6 sentence pairs are used; 1 have an empty side, 1 have more than 7 tokens on a side"
+        in said
+    )
     assert "warning: 1 of the 2 validation pairs are also training pairs" in said
 
 
@@ -120,12 +138,17 @@ tensorflow.summary.scalar = noted
 @pytest.mark.slow
 def test_a_corpus_is_not_held_in_memory(start, rnn_training, tmp_path):
     """With thirty times as many pairs, memory (in KiB) grows by less than half of the additional text."""
-    peaks, sizes = [], []
+    peaks = []
+    sizes = []
     for count in (10**5, 3 * 10**6):  # the peaks of equal trainings differ by up to 30 MiB
         for name in ("train.en", "train.de"):
-            lines = (f"{'a b c d '[: 2 + 2 * (i % 4)]}{i % 1009:04d}{'.' * 50}\n" for i in range(count))
+            lines = (
+                f"{'a b c d '[: 2 + 2 * (i % 4)]}{i % 1009:04d}{'.' * 50}\n" for i in range(count)
+            )
             (tmp_path / name).write_text("".join(lines))
-        process = start(tmp_path, [*rnn_training, "-m", f"model{count}", "--finish_after", 3], first=NOTE_PEAK)
+        process = start(
+            tmp_path, [*rnn_training, "-m", f"model{count}", "--finish_after", 3], first=NOTE_PEAK
+        )
         process.join()
         assert process.exitcode == 0, (tmp_path / "errors").read_text()
         peaks.append(int((tmp_path / "peak").read_text()))
@@ -136,7 +159,15 @@ def test_a_corpus_is_not_held_in_memory(start, rnn_training, tmp_path):
 # ---- Lines that are translated and scored ----
 
 STRANGE = [
-    *(b"a b c", b"", b"\xff\xfe a", b"a\0b", b"a\rb", "a\u2028b\x85\x0b\x0c d".encode(), "👍🏽 שלום".encode()),
+    *(
+        b"a b c",
+        b"",
+        b"\xff\xfe a",
+        b"a\0b",
+        b"a\rb",
+        "a\u2028b\x85\x0b\x0c d".encode(),
+        "👍🏽 שלום".encode(),
+    ),
     *(b"a " * 50_000, b"x" * 1_000_000, b" ", b"a b c", b"d ||| d"),
 ]
 
@@ -147,7 +178,9 @@ def random_rnn(run, training, tmp_path):
     files = dict.fromkeys(("source_dataset", "valid_source_dataset"), "train.en")
     files |= dict.fromkeys(("target_dataset", "valid_target_dataset"), "train.de")
     sizes = {"embedding_size": 8, "state_size": 8, "translation_maxlen": 5}
-    system = build_system(make_config({**files, **sizes, "dictionaries": ["words.json"] * 2}), ("words.json",) * 2)
+    system = build_system(
+        make_config({**files, **sizes, "dictionaries": ["words.json"] * 2}), ("words.json",) * 2
+    )
     rng = np.random.default_rng(1)
     for variable in system.model.variables:
         variable.assign(rng.normal(size=variable.shape))
@@ -160,7 +193,9 @@ def test_any_line_gives_one_line_and_does_not_affect_others(run, random_rnn, tmp
     """Each line is translated and scored as if alone: the same words, costs up to rounding and six digits."""
     (tmp_path / "text").write_bytes(b"\n".join(STRANGE))
     limit = ("--translation_maxlen", 5)
-    status, output, said = run("translate", "-m", "model", "-i", "text", "-b", 3, "-k", 2, *limit, "-n", 0, "--n_best")
+    status, output, said = run(
+        "translate", "-m", "model", "-i", "text", "-b", 3, "-k", 2, *limit, "-n", 0, "--n_best"
+    )
     beams = [line.split(" ||| ") for line in output.removesuffix("\n").split("\n")]
     assert status == 0
     assert "warning: line 3: not UTF-8" in said
@@ -177,9 +212,12 @@ def test_any_line_gives_one_line_and_does_not_affect_others(run, random_rnn, tmp
     scorer = Scorer(system.vocabularies, system.model, options)
     for number, line in enumerate(STRANGE):
         (found,) = translator.lines([line])
-        text, cost = found.texts[0], found.scores[0]
+        text = found.texts[0]
+        cost = found.scores[0]
         assert next(beam[1] for beam in beams if beam[0] == str(number)) == text
-        np.testing.assert_allclose(next(float(beam[2]) for beam in beams if beam[0] == str(number)), cost, rtol=1e-4)
+        np.testing.assert_allclose(
+            next(float(beam[2]) for beam in beams if beam[0] == str(number)), cost, rtol=1e-4
+        )
         np.testing.assert_allclose(costs[number], scorer.costs([(line, line)])[0], rtol=1e-4)
     assert np.flatnonzero(np.isinf(costs)).tolist() == [7]
 
@@ -194,7 +232,10 @@ def test_standard_input_is_translated_as_it_arrives_until_ctrl_c(start, trained,
     os.mkfifo(tmp_path / "input")
     os.mkfifo(tmp_path / "output")
     process = start(tmp_path, ["translate", "-m", "model", "-k", 1], ("input", "output", "errors"))
-    with (tmp_path / "input").open("wb", buffering=0) as text, (tmp_path / "output").open() as translations:
+    with (
+        (tmp_path / "input").open("wb", buffering=0) as text,
+        (tmp_path / "output").open() as translations,
+    ):
         for _ in range(2):
             text.write(b"a b\nc d\n")
             assert all(translations.readline().endswith("\n") for _ in range(2))
@@ -207,7 +248,11 @@ def test_standard_input_is_translated_as_it_arrives_until_ctrl_c(start, trained,
 
 def test_sigterm_leaves_nothing_half_written(start, trained, tmp_path):
     os.mkfifo(tmp_path / "input")
-    process = start(tmp_path, ["translate", "-m", "model", "-o", "translations"], ("input", os.devnull, "errors"))
+    process = start(
+        tmp_path,
+        ["translate", "-m", "model", "-o", "translations"],
+        ("input", os.devnull, "errors"),
+    )
     with (tmp_path / "input").open("wb", buffering=0) as text:
         text.write(b"a b\n")
         while not any(path.stat().st_size for path in tmp_path.glob(".translations.*.part")):
@@ -220,7 +265,9 @@ def test_sigterm_leaves_nothing_half_written(start, trained, tmp_path):
     assert "Traceback" not in (tmp_path / "errors").read_text()
 
 
-@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs /proc to see what a process has loaded")
+@pytest.mark.skipif(
+    not Path("/proc/self/maps").exists(), reason="needs /proc to see what a process has loaded"
+)
 def test_ctrl_c_prints_no_traceback_while_tensorflow_loads(trained, tmp_path):
     command = [sys.executable, "-m", "nmt", "translate", "-m", tmp_path / "model"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -232,7 +279,9 @@ def test_ctrl_c_prints_no_traceback_while_tensorflow_loads(trained, tmp_path):
         assert b"Traceback" not in process.stderr.read()
 
 
-@pytest.mark.parametrize("command", [["translate", "-i", "many"], ["score", "-s", "many", "-t", "many"]])
+@pytest.mark.parametrize(
+    "command", [["translate", "-i", "many"], ["score", "-s", "many", "-t", "many"]]
+)
 def test_a_closed_pipe_ends_quietly(start, trained, tmp_path, command):
     (tmp_path / "many").write_text("a b\n" * 100_000)
     os.mkfifo(tmp_path / "output")
@@ -259,13 +308,21 @@ def test_deterministic_asks_tensorflow_for_it(run, training, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_run_with_deterministic_operations(start, rnn_training, tmp_path):
+def test_the_same_seed_gives_the_same_run_with_deterministic_operations(
+    start, rnn_training, tmp_path
+):
     """On one machine without a GPU, runs are equal without them too, as the tests of interruptions show."""
-    processes = [start(tmp_path, [*rnn_training, "-m", name, "--deterministic"]) for name in ("first", "second")]
+    processes = [
+        start(tmp_path, [*rnn_training, "-m", name, "--deterministic"])
+        for name in ("first", "second")
+    ]
     for process in processes:
         process.join()
         assert process.exitcode == 0, (tmp_path / "errors").read_text()
-    with np.load(tmp_path / "first" / "last.npz") as first, np.load(tmp_path / "second" / "last.npz") as second:
+    with (
+        np.load(tmp_path / "first" / "last.npz") as first,
+        np.load(tmp_path / "second" / "last.npz") as second,
+    ):
         assert first.files == second.files
         for name in set(first.files) - {"state"}:
             np.testing.assert_array_equal(first[name], second[name], err_msg=name)

@@ -19,7 +19,9 @@ def config(tmp_path, monkeypatch):
     """Options that name existing files."""
     monkeypatch.setenv("NMT_TEXT_CACHE", "off")
     (tmp_path / "text").write_text("one\n")
-    return SimpleNamespace(**{name: (str(tmp_path / "text"),) for name in FILES}, **dict.fromkeys(OF_CORPORA))
+    return SimpleNamespace(
+        **{name: (str(tmp_path / "text"),) for name in FILES}, **dict.fromkeys(OF_CORPORA)
+    )
 
 
 @pytest.mark.parametrize(("option", "text"), OF_CORPORA.items())
@@ -38,8 +40,12 @@ def test_with_an_option_of_each_corpus_its_number_of_files_counts(config, tmp_pa
 
 
 def test_only_missing_files_are_left_out(config, tmp_path):
-    config.source_dataset, config.target_dataset = (str(tmp_path / "none"),), (str(tmp_path / "none-*"),)
-    assert set(file_digests(config, open_cache())) == set(FILES) - {"source_dataset", "target_dataset"}
+    config.source_dataset = (str(tmp_path / "none"),)
+    config.target_dataset = (str(tmp_path / "none-*"),)
+    assert set(file_digests(config, open_cache())) == set(FILES) - {
+        "source_dataset",
+        "target_dataset",
+    }
     (tmp_path / "damaged.gz").write_bytes(gzip.compress(b"one\n")[:-4])
     config.source_dataset = (str(tmp_path / "damaged.gz"),)
     with pytest.raises(UserError, match=r"damaged\.gz is damaged"):

@@ -44,7 +44,10 @@ def newer(model):
     ("damage", "said"),
     [
         (other_words, "made with another source vocabulary"),
-        (lambda model: edit_json(model / "config.json", output_hidden_activation="relu"), "output_hidden_activation"),
+        (
+            lambda model: edit_json(model / "config.json", output_hidden_activation="relu"),
+            "output_hidden_activation",
+        ),
         (lambda model: edit_json(model / "config.json", state_size=9), "state_size"),
         (truncate, "is damaged or not a checkpoint"),
         (newer, "has version 2, but this nmt reads version 1"),
@@ -59,7 +62,9 @@ def test_a_model_with_wrong_files_is_refused_before_texts_are_read(
     damage(tmp_path / "model")
     (tmp_path / "train.en").unlink()
     before = contents(tmp_path / "model")
-    status, _, error = run(*(trained if command == "train" else ["translate", "-m", "model", "-i", "train.en"]))
+    status, _, error = run(
+        *(trained if command == "train" else ["translate", "-m", "model", "-i", "train.en"])
+    )
     assert status == 2
     assert said in error
     assert error.count("\n") == 1
@@ -74,7 +79,9 @@ class Bomb:
 
 
 @pytest.mark.parametrize("name", ["config.json", "source.json", "best.npz", "best.npz of objects"])
-@pytest.mark.parametrize("command", ["translate -i train.en", "export --to saved", "score -s train.en -t train.de"])
+@pytest.mark.parametrize(
+    "command", ["translate -i train.en", "export --to saved", "score -s train.en -t train.de"]
+)
 def test_nothing_in_a_model_is_unpickled(run, trained, tmp_path, name, command):
     path = tmp_path / "model" / name.split()[0]
     if name == "best.npz of objects":
@@ -99,11 +106,15 @@ def test_nothing_of_a_nematus_model_is_unpickled(run, tmp_path):
 def test_paths_in_a_config_are_not_followed(run, trained, tmp_path, elsewhere):
     expected = run("score", "-m", "model", "-s", "dev.en", "-t", "dev.de")
     (tmp_path / "words.json").write_text("what must not be read")
-    edit_json(tmp_path / "model" / "config.json", dictionaries=[elsewhere] * 2, source_dataset=elsewhere)
+    edit_json(
+        tmp_path / "model" / "config.json", dictionaries=[elsewhere] * 2, source_dataset=elsewhere
+    )
     assert run("score", "-m", "model", "-s", "dev.en", "-t", "dev.de")[:2] == expected[:2]
 
 
-@pytest.mark.parametrize("content", ["[" * 100_000, '{"state_size": {}}', "3", "", '{"seed": 1e999}'])
+@pytest.mark.parametrize(
+    "content", ["[" * 100_000, '{"state_size": {}}', "3", "", '{"seed": 1e999}']
+)
 def test_a_malformed_config_is_refused(run, trained, tmp_path, content):
     (tmp_path / "model" / "config.json").write_text(content)
     status, _, said = run("translate", "-m", "model", "-i", "dev.en")
@@ -150,7 +161,9 @@ def huge_array(model):
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the second member with this name
         with archive.open(name, "w", force_zip64=True) as file:
-            np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (2**8, 2**20)})
+            np.lib.format.write_array_header_1_0(
+                file, {"descr": "<f4", "fortran_order": False, "shape": (2**8, 2**20)}
+            )
             for _ in range(2**10):
                 file.write(bytes(2**20))
 
@@ -158,7 +171,9 @@ def huge_array(model):
 def huge_header(model):
     """The head of an array of 10**12 numbers, and no numbers."""
     head = io.BytesIO()
-    np.lib.format.write_array_header_1_0(head, {"descr": "<f4", "fortran_order": False, "shape": (10**6, 10**6)})
+    np.lib.format.write_array_header_1_0(
+        head, {"descr": "<f4", "fortran_order": False, "shape": (10**6, 10**6)}
+    )
     rewrite(model / "best.npz", {first_weight(model / "best.npz"): head.getvalue()})
     edit_json(model / "config.json", state_size=10**5)
 
@@ -194,7 +209,8 @@ def not_finite(path):
     return {name: array(np.full_like(found, np.nan))}
 
 
-DAMAGED, LARGER = "best.npz is damaged", "describes a model of .* layers and at least"
+DAMAGED = "best.npz is damaged"
+LARGER = "describes a model of .* layers and at least"
 HARM = {
     "compressed": (
         lambda model: rewrite(model / "best.npz", {}, zipfile.ZIP_DEFLATED),
@@ -205,7 +221,10 @@ HARM = {
     "no magic": (weights(lambda path: {first_weight(path): b"nothing"}), DAMAGED),
     "state null": (weights(lambda path: {"state.npy": array("null")}), f"{DAMAGED} .*its state"),
     "state list": (weights(lambda path: {"state.npy": array("[]")}), f"{DAMAGED} .*its state"),
-    "made_with 3": (weights(lambda path: {"state.npy": array('{"made_with": 3}')}), f"{DAMAGED} .*its state"),
+    "made_with 3": (
+        weights(lambda path: {"state.npy": array('{"made_with": 3}')}),
+        f"{DAMAGED} .*its state",
+    ),
     "not finite": (weights(not_finite), "in .*best.npz is not finite"),
     "config is a pipe": (pipe("config.json"), "config.json is not a regular file"),
     "best is a pipe": (pipe("best.npz"), "best.npz is not a regular file"),
@@ -214,26 +233,44 @@ HARM = {
     "config is outside": (link_out("config.json"), "config.json is a link out of"),
     "best is outside": (link_out("best.npz"), "best.npz is a link out of"),
     "source is outside": (link_out("source.model"), "source.model is a link out of"),
-    "long config": (lambda model: (model / "config.json").write_bytes(b" " * 2**25), "config.json has more than"),
+    "long config": (
+        lambda model: (model / "config.json").write_bytes(b" " * 2**25),
+        "config.json has more than",
+    ),
     "a million levels": (
         lambda model: edit_json(model / "config.json", rnn_enc_depth=10**6),
         "it must be above 0 and at most 1000",
     ),
     "1000 levels": (lambda model: edit_json(model / "config.json", rnn_enc_depth=1000), LARGER),
-    "a wide embedding": (lambda model: edit_json(model / "config.json", embedding_size=20_000), LARGER),
+    "a wide embedding": (
+        lambda model: edit_json(model / "config.json", embedding_size=20_000),
+        LARGER,
+    ),
     "a wide state": (lambda model: edit_json(model / "config.json", state_size=10**5), LARGER),
-    "a state of 1e30": (lambda model: edit_json(model / "config.json", state_size=10**30), "--state_size is 10{30};"),
-    "a long dictionary": (lambda model: edit_json(model / "config.json", source_vocab_sizes=10**7), LARGER),
-    "unknown option": (lambda model: edit_json(model / "config.json", colour=1), "config.json: unknown option colour"),
+    "a state of 1e30": (
+        lambda model: edit_json(model / "config.json", state_size=10**30),
+        "--state_size is 10{30};",
+    ),
+    "a long dictionary": (
+        lambda model: edit_json(model / "config.json", source_vocab_sizes=10**7),
+        LARGER,
+    ),
+    "unknown option": (
+        lambda model: edit_json(model / "config.json", colour=1),
+        "config.json: unknown option colour",
+    ),
 }
 
 
 @pytest.mark.parametrize(("damage", "said"), HARM.values(), ids=HARM)
 def test_a_model_that_would_do_harm_is_refused_at_once_and_in_little_memory(model, damage, said):
     damage(model)
-    with contextlib.suppress(OSError):  # on Linux, the peak begins anew; an earlier one would hide it
+    with contextlib.suppress(
+        OSError
+    ):  # on Linux, the peak begins anew; an earlier one would hide it
         Path("/proc/self/clear_refs").write_text("5")
-    before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.monotonic()
     with pytest.raises(UserError, match=said) as refused:
         load_system(model)
     assert "\n" not in str(refused.value)

@@ -1,6 +1,8 @@
-"""Writes models of every kind to a new folder: `PYTHONPATH=TREE python write_old_models.py DIR`, with a patched tree.
+"""Writes models of every kind to a new folder: `PYTHONPATH=TREE python write_old_models.py DIR`,
+with a patched tree.
 
-It wrote `tests/data/golden/models`. The files there never change: they show that old models still load.
+It wrote `tests/data/golden/models`. The files there never change: they show that old models still
+load.
 """
 
 import random
@@ -27,21 +29,28 @@ def write_corpus(directory: Path) -> None:
         sources = [rng.choices(LETTERS, k=rng.randint(1, 5)) for _ in range(lines)]
         targets = [[x.upper() * (1 + (x in LETTERS[::2])) for x in line] for line in sources]
         for side, texts in (("en", sources), ("de", targets)):
-            (directory / f"{part}.{side}").write_text("".join(f"{''.join(text)}\n" for text in texts))
+            (directory / f"{part}.{side}").write_text(
+                "".join(f"{''.join(text)}\n" for text in texts)
+            )
 
 
 def write_models(directory: Path) -> None:
     """Writes a model of each kind, its costs and its translations, and exports the model with rmsnorm."""
 
     def nmt(words: str, *more: str) -> None:
-        subprocess.run([sys.executable, "-m", "nmt", *words.split(), *more], cwd=directory, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "nmt", *words.split(), *more], cwd=directory, check=True
+        )
 
     nmt("vocab --source_dataset train.en --target_dataset train.de --to vocabulary --size 40")
     rnns = {kind: f"{TRAIN} --state_size 12 --rnn_dropout_hidden 0.1" for kind in KINDS}
     transformers = {f"transformer-{kind}": f"{TRAIN} {TRANSFORMER}" for kind in TRANSFORMER_KINDS}
     for name, command in {**rnns, **transformers}.items():
         vocabularies = ("vocabulary/source.model", "vocabulary/target.model")
-        nmt(f"{command} -m {name} --layer_normalization_type {name.split('-')[-1]} --dictionaries", *vocabularies)
+        nmt(
+            f"{command} -m {name} --layer_normalization_type {name.split('-')[-1]} --dictionaries",
+            *vocabularies,
+        )
         nmt(f"score -m {name} -s test.en -t test.de -o {name}.costs")
         nmt(f"translate -m {name} -i test.en -o {name}.translated -n")
         shutil.rmtree(directory / name / "logs")

@@ -34,7 +34,9 @@ class Project:
             text=True,
         )
 
-    def apply(self, command: str, *options: str, check: bool = False) -> subprocess.CompletedProcess:
+    def apply(
+        self, command: str, *options: str, check: bool = False
+    ) -> subprocess.CompletedProcess:
         """Runs apply.py on the folder."""
         result = run_in_process(self.program, command, str(self.root), *options)
         assert result.returncode == 0 or not check, result.stderr
@@ -62,7 +64,8 @@ def pristine_project(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("project")
     for name in ("nmt", "patches"):
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
-    # Patches may be applied in the working tree. This also shows that the script needs no installed package.
+    # Patches may be applied in the working tree. This also shows that the script needs no installed
+    # package.
     revert = [sys.executable, "-IS", root / "patches/apply.py", "revert", root]
     result = subprocess.run(revert, capture_output=True, text=True)
     assert result.returncode == 0, f"run `make patches`: {result.stderr}"

@@ -73,7 +73,8 @@ def test_through_limits_apply_and_revert(project):
 @pytest.mark.parametrize(("first", "command"), [("apply", "apply"), ("revert", "revert")])
 def test_a_second_run_has_nothing_to_do(project, first, command):
     project.apply(first, check=True)
-    before, when = project.snapshot(), project.file.stat().st_mtime_ns
+    before = project.snapshot()
+    when = project.file.stat().st_mtime_ns
     result = project.apply(command)
     assert (result.returncode, result.stderr) == (0, "")
     assert result.stdout.endswith("  nothing to do\n")
@@ -117,7 +118,8 @@ def remove(path):
     return change
 
 
-FILE, PATCH = "nmt/normalization.py", f"patches/nmt/{LAST}"
+FILE = "nmt/normalization.py"
+PATCH = f"patches/nmt/{LAST}"
 REFUSED = {
     # A change of the project, and words of the one-line message.
     "drifted": (edit(FILE, (b"1e-5", b"1e-6")), ["has drifted", "pristine", LAST, "restore"]),
@@ -134,17 +136,26 @@ REFUSED = {
         [LAST, "hunks produce"],
     ),
     "patch with a changed line": (edit(PATCH, (b"+def", b"+DEF")), [LAST, "hunks produce"]),
-    "patch with changed context": (edit(PATCH, (b"\n _BUIL", b"\n _buil")), [LAST, "hunks produce"]),
+    "patch with changed context": (
+        edit(PATCH, (b"\n _BUIL", b"\n _buil")),
+        [LAST, "hunks produce"],
+    ),
     "patch at another place": (edit(PATCH, (b"@@ -", b"@@ -1")), [LAST, "hunks produce"]),
     "patch with a foreign line": (edit(PATCH, (b"\n+def", b"\n?def")), [LAST, "hunks produce"]),
     "patch that starts elsewhere": (
         lambda p: (p.series / LAST).write_bytes(
-            re.sub(rb"(?m)^index (\w+)", lambda id_: b"index " + id_[1][::-1], (p.series / LAST).read_bytes())
+            re.sub(
+                rb"(?m)^index (\w+)",
+                lambda id_: b"index " + id_[1][::-1],
+                (p.series / LAST).read_bytes(),
+            )
         ),
         [LAST, "starts"],
     ),
     "patch with short ids": (
-        lambda p: (p.series / LAST).write_bytes((p.series / LAST).read_bytes().replace(b"..", b"..\n", 1)),
+        lambda p: (p.series / LAST).write_bytes(
+            (p.series / LAST).read_bytes().replace(b"..", b"..\n", 1)
+        ),
         [LAST, "full ids"],
     ),
 }
@@ -165,10 +176,17 @@ def test_refuses_in_one_line_and_writes_nothing(project, name, command):
     assert project.snapshot() == before
 
 
-EDITED = [b"EPSILON = 1e-5", b"def _rmsnorm", b"PARTIAL =", b"super().call"]  # lines of the file and of each patch
+EDITED = [
+    b"EPSILON = 1e-5",
+    b"def _rmsnorm",
+    b"PARTIAL =",
+    b"super().call",
+]  # lines of the file and of each patch
 
 
-@pytest.mark.parametrize(("applied", "edited"), [(k, text) for k in range(4) for text in EDITED[: k + 1]])
+@pytest.mark.parametrize(
+    ("applied", "edited"), [(k, text) for k in range(4) for text in EDITED[: k + 1]]
+)
 def test_an_edited_file_is_refused_by_every_command(project, applied, edited):
     if applied:
         project.apply("apply", "--through", NAMES[applied - 1], check=True)
@@ -227,7 +245,9 @@ def test_a_full_disk_changes_nothing(project):
     assert project.snapshot() == before
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs pipes that tell the writer when the reader has gone")
+@pytest.mark.skipif(
+    os.name == "nt", reason="needs pipes that tell the writer when the reader has gone"
+)
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_a_closed_pipe_ends_without_a_message(project, unbuffered):
     reader, writer = os.pipe()

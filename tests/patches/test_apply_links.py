@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
-fcntl = pytest.importorskip("fcntl", reason="Windows locks no folders, and links there need rights of their own")
+fcntl = pytest.importorskip(
+    "fcntl", reason="Windows locks no folders, and links there need rights of their own"
+)
 
 
 @pytest.fixture
@@ -75,14 +77,22 @@ def test_a_link_in_the_place_of_an_added_file_is_refused(v03, command, leads_to)
     module.unlink()
     module.symlink_to(leads_to)
     result = v03.apply(command)
-    assert (result.returncode, "nematus/rmsnorm.py is no regular file" in result.stderr) == (2, True)
-    assert module.is_symlink() and (v03.root / "outside").exists() and not (v03.root / "nothing").exists()
+    assert (result.returncode, "nematus/rmsnorm.py is no regular file" in result.stderr) == (
+        2,
+        True,
+    )
+    assert (
+        module.is_symlink()
+        and (v03.root / "outside").exists()
+        and not (v03.root / "nothing").exists()
+    )
 
 
 @pytest.mark.parametrize("name", [".normalization.py.patched", ".patched-abcd1234"])
 @pytest.mark.parametrize("kind", ["link", "pipe"])
 def test_temporary_files_go_through_nothing_that_is_there(project, outside, name, kind):
-    text, odd = outside.read_bytes(), project.root / "nmt" / name
+    text = outside.read_bytes()
+    odd = project.root / "nmt" / name
     odd.symlink_to(outside) if kind == "link" else os.mkfifo(odd)
     project.apply("apply", check=True)
     assert outside.read_bytes() == text != project.file.read_bytes()
@@ -95,7 +105,9 @@ def test_a_run_waits_until_another_has_ended(project, command):
     before = project.snapshot()
     folder = os.open(project.root, os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
-    run = subprocess.Popen([sys.executable, "-IS", "patches/apply.py", command, "."], cwd=project.root)
+    run = subprocess.Popen(
+        [sys.executable, "-IS", "patches/apply.py", command, "."], cwd=project.root
+    )
     try:
         with pytest.raises(subprocess.TimeoutExpired):
             run.wait(0.5)

@@ -5,8 +5,10 @@ import pytest
 from tests.patches.trees import blob_id
 
 # The states of two files, and the places where a line is added to get to the next one.
-ONE, AT_ONE = [b"a\nb\n", b"new\na\nb\n"], [0]
-TWO, AT_TWO = [b"a\nb\n", b"a\nb\nnew\n", b"a\nnew\nb\nnew\n"], [2, 1]
+ONE = [b"a\nb\n", b"new\na\nb\n"]
+AT_ONE = [0]
+TWO = [b"a\nb\n", b"a\nb\nnew\n", b"a\nnew\nb\nnew\n"]
+AT_TWO = [2, 1]
 
 
 @pytest.fixture
@@ -63,7 +65,9 @@ def test_a_skipped_file_is_left_alone_and_the_others_change(two_files):
         assert contents(two_files) == [ONE[command == "apply"], b"mine\n"]
 
 
-@pytest.mark.parametrize(("command", "state"), [("apply", "applied 2 of 2"), ("revert", "pristine")])
+@pytest.mark.parametrize(
+    ("command", "state"), [("apply", "applied 2 of 2"), ("revert", "pristine")]
+)
 @pytest.mark.parametrize("came_to", [(ONE[1], TWO[0]), (ONE[0], TWO[1]), (ONE[0], TWO[2])])
 def test_an_interrupted_run_can_be_finished(two_files, came_to, command, state):
     for name, text in zip(("one", "two"), came_to, strict=True):

@@ -74,10 +74,14 @@ def test_status_says_that_master_already_has_rmsnorm(tree):
 
 
 def test_stops_after_the_module(v03):
-    assert v03.apply("apply", "--through", "add-module").stdout.endswith("nematus-v0.3: applied 1 of 2\n")
+    assert v03.apply("apply", "--through", "add-module").stdout.endswith(
+        "nematus-v0.3: applied 1 of 2\n"
+    )
     assert v03.apply("revert", "--through", "add-rmsnorm").stdout.endswith("  nothing to do\n")
     assert v03.apply("apply").stdout.endswith("nematus-v0.3: applied 2 of 2\n")
-    assert v03.apply("revert", "--through", "add-rmsnorm").stdout.endswith("nematus-v0.3: applied 1 of 2\n")
+    assert v03.apply("revert", "--through", "add-rmsnorm").stdout.endswith(
+        "nematus-v0.3: applied 1 of 2\n"
+    )
     assert (v03.root / MODULE).exists()
 
 

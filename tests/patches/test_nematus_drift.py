@@ -26,7 +26,9 @@ def test_a_drifted_file_is_named_with_what_to_insert_and_where(tree):
     assert re.match(r"  (after|as|in|among) .*:$", details[0]), details[0]
     assert any("rmsnorm" in line for line in details)
     status = tree.apply("status")
-    assert status.stdout.startswith(f"{tree.series}: drifted: {tree.paths[0]}\n  Nematus {tree.version}")
+    assert status.stdout.startswith(
+        f"{tree.series}: drifted: {tree.paths[0]}\n  Nematus {tree.version}"
+    )
     assert (status.returncode, status.stderr.splitlines()[1:]) == (2, details)
     assert re.findall("  (not yet|unknown|applied)  ", status.stdout) == ["not yet", "unknown"]
 
@@ -53,7 +55,10 @@ def test_a_drifted_file_is_changed_by_hand_and_the_others_by_the_script(v03):
     skip = ("--skip", "nematus/layers.py")
     assert v03.apply("apply", *skip).stdout.endswith("nematus-v0.3: applied 2 of 2\n")
     assert file.read_bytes() == by_hand
-    assert "`--skip nematus/layers.py`: all of the patches' lines are there" in v03.apply("apply").stderr
+    assert (
+        "`--skip nematus/layers.py`: all of the patches' lines are there"
+        in v03.apply("apply").stderr
+    )
     refused = v03.apply("revert")
     assert (refused.returncode, "remove these lines by hand" in refused.stderr) == (2, True)
     file.write_bytes(mine)
@@ -89,7 +94,9 @@ def test_drift_shows_the_lines_of_every_place_in_the_file(patches, tmp_path):
     file.write_bytes(b"# mine\n" + file.read_bytes())
     said = tree.apply("apply").stderr
     places = ["after the imports", "in AttentionBlock.__init__", "in FFNBlock.__init__"]
-    assert [line[:2] for line in said.splitlines() if any(f"  {place}" in line for place in places)] == ["  "] * 3
+    assert [
+        line[:2] for line in said.splitlines() if any(f"  {place}" in line for place in places)
+    ] == ["  "] * 3
     assert said.count("            else:\n") == 2
 
 
@@ -126,14 +133,22 @@ def test_an_edited_module_is_refused(tree):
 def test_other_trees_are_refused_by_name(patches, tmp_path, files, words):
     copy = shutil.copytree(patches, tmp_path / "patches")
     old = (copy / "nematus-common/old").read_text().splitlines()
-    assert [line.split()[1] for line in old] == ["v0.1", "v0.2", "v0.2.1", "wmt17.v0.3", "wmt17.v0.4"]
+    assert [line.split()[1] for line in old] == [
+        "v0.1",
+        "v0.2",
+        "v0.2.1",
+        "wmt17.v0.3",
+        "wmt17.v0.4",
+    ]
     old[3] = f"{blob_id(b'an old one' + bytes([10]))} wmt17.v0.3"
     (copy / "nematus-common/old").write_text("\n".join(old))
     (tmp_path / "tree/nematus").mkdir(parents=True)
     for name, text in files.items():
         (tmp_path / "tree/nematus" / name).write_text(text)
     result = subprocess.run(
-        [sys.executable, "-IS", str(copy / "apply.py"), "apply", str(tmp_path / "tree")], capture_output=True, text=True
+        [sys.executable, "-IS", str(copy / "apply.py"), "apply", str(tmp_path / "tree")],
+        capture_output=True,
+        text=True,
     )
     assert (result.returncode, result.stderr.count("\n")) == (2, 1)
     assert all(word in result.stderr for word in words), result.stderr

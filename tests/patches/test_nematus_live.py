@@ -1,9 +1,12 @@
-"""Patches a real Nematus, trains every kind, translates, scores, mixes the kinds, and reverts the patches.
+"""Patches a real Nematus, trains every kind, translates, scores, mixes the kinds, and reverts the
+patches.
 
-    NEMATUS=/path/to/nematus NEMATUS_PYTHON=/path/to/its/python python -m pytest tests/patches/test_nematus_live.py
+    NEMATUS=/path/to/nematus NEMATUS_PYTHON=/path/to/its/python python -m pytest
+    tests/patches/test_nematus_live.py
 
-The test works on a copy of the checkout, whose files must be pristine. NEMATUS_PYTHON is an interpreter with the
-TensorFlow for that version. NEMATUS_UPDATES, 10 by default, is the number of updates; `-rP` shows the last loss.
+The test works on a copy of the checkout, whose files must be pristine. NEMATUS_PYTHON is an
+interpreter with the TensorFlow for that version. NEMATUS_UPDATES, 10 by default, is the number of
+updates; `-rP` shows the last loss.
 """
 
 import contextlib
@@ -33,10 +36,20 @@ pytestmark = pytest.mark.skipif(
 
 KINDS = ["layernorm", "rmsnorm", "prmsnorm"]
 ONES = ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
-TENS = ["zehn", "zwanzig", "dreissig", "vierzig", "fünfzig", "sechzig", "siebzig", "achtzig", "neunzig"]
+TENS = [
+    "zehn",
+    "zwanzig",
+    "dreissig",
+    "vierzig",
+    "fünfzig",
+    "sechzig",
+    "siebzig",
+    "achtzig",
+    "neunzig",
+]
 
-# Runs a program of Nematus with fixed seeds, for which it has no option, and in graph mode. Its server needs all of
-# TensorFlow 1's behaviour, but does not enable it on TensorFlow 2.
+# Runs a program of Nematus with fixed seeds, for which it has no option, and in graph mode. Its
+# server needs all of TensorFlow 1's behaviour, but does not enable it on TensorFlow 2.
 RUN = """
 import random, runpy, sys
 import numpy, tensorflow as tf
@@ -55,9 +68,16 @@ class Nematus:
     """A patched copy of the checkout, with a small corpus of numbers in digits and in words."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.tree = folder, folder / "nematus"
-        shutil.copytree(CHECKOUT, self.tree, ignore=shutil.ignore_patterns(".git", "*.pyc", "__pycache__"))
-        for command in (["init", "--quiet"], ["add", "--all"], ["commit", "--quiet", "--message", "pristine"]):
+        self.folder = folder
+        self.tree = folder / "nematus"
+        shutil.copytree(
+            CHECKOUT, self.tree, ignore=shutil.ignore_patterns(".git", "*.pyc", "__pycache__")
+        )
+        for command in (
+            ["init", "--quiet"],
+            ["add", "--all"],
+            ["commit", "--quiet", "--message", "pristine"],
+        ):
             self.git(*command)
         applied = self.patch("apply")
         self.version = re.match("nematus-(.*): pristine", applied).group(1)
@@ -67,15 +87,21 @@ class Nematus:
         for name, side in zip(["source", "target"], self.pairs(range(100, 400)), strict=True):
             (folder / name).write_text("".join(line + "\n" for line in side))
             words.append(sorted(set(" ".join(side).split())))
-        for name, known in zip(["source", "target", "joint"], [*words, words[0] + words[1]], strict=True):
-            (folder / f"{name}.json").write_text(json.dumps({word: i for i, word in enumerate(first + known)}))
+        for name, known in zip(
+            ["source", "target", "joint"], [*words, words[0] + words[1]], strict=True
+        ):
+            (folder / f"{name}.json").write_text(
+                json.dumps({word: i for i, word in enumerate(first + known)})
+            )
         for name, side in zip(["test", "reference"], self.pairs(range(101, 900, 90)), strict=True):
             (folder / name).write_text("".join(line + "\n" for line in side))
 
     @staticmethod
     def pairs(numbers):
         digits = [" ".join(str(n)) for n in numbers]
-        spelled = [f"{ONES[n // 100]} hundert {ONES[n % 10]} und {TENS[n // 10 % 10 - 1]}" for n in numbers]
+        spelled = [
+            f"{ONES[n // 100]} hundert {ONES[n % 10]} und {TENS[n // 10 % 10 - 1]}" for n in numbers
+        ]
         return digits, spelled
 
     def git(self, *arguments: str) -> str:
@@ -93,13 +119,20 @@ class Nematus:
 
     def run(self, program: str, *arguments) -> subprocess.CompletedProcess:
         result = subprocess.run(
-            self.command(program, *arguments), cwd=self.folder, capture_output=True, text=True, env=ENVIRONMENT
+            self.command(program, *arguments),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            env=ENVIRONMENT,
         )
         assert result.returncode == 0, result.stderr[-4000:]
         return result
 
     def train(self, model_type: str, kind: str, *more) -> Path:
-        """Returns the model of this kind; trains it at the first call. A tree without patches knows no kinds."""
+        """Returns the model of this kind; trains it at the first call.
+
+        A tree without patches knows no kinds.
+        """
         model = self.folder / f"{model_type}.{kind}" / "model"
         if not model.parent.exists():
             model.parent.mkdir()
@@ -123,7 +156,8 @@ class Nematus:
                 options.update(
                     {
                         "--model_type": ["transformer"],
-                        # With a state of 32, prmsnorm uses only 2 entries, and master's Transformer diverges.
+                        # With a state of 32, prmsnorm uses only 2 entries, and master's Transformer
+                        # diverges.
                         "--embedding_size": [256],
                         "--state_size": [256],
                         "--learning_rate": [0.001],
@@ -143,7 +177,9 @@ class Nematus:
             words = [word for name, values in options.items() for word in (name, *values)]
             log = self.run(program, *words, *more).stderr
             loss = re.findall(r"Loss/word:? ?([\d.]+)", log)
-            print(f"{self.version} {model_type} {kind}: loss per word at update {len(loss)} is {float(loss[-1]):.3f}")
+            print(
+                f"{self.version} {model_type} {kind}: loss per word at update {len(loss)} is {float(loss[-1]):.3f}"
+            )
             assert float(loss[-1]) < 10
         trained = model.with_name(f"model-{UPDATES}")
         if not trained.with_name(trained.name + ".json").exists():
@@ -151,16 +187,25 @@ class Nematus:
         return trained
 
     def translate(self, *models: Path) -> list[str]:
-        # To standard output, because v0.4 leaves the file of `-o` empty. The server always uses beam size 5.
+        # To standard output, because v0.4 leaves the file of `-o` empty. The server always uses
+        # beam size 5.
         return self.run("translate.py", "-m", *models, "-i", "test", "-k", 5).stdout.splitlines()
 
     @functools.cache  # noqa: B019
     def score(self, *models: Path) -> list[list[float]]:
         self.run("score.py", "-m", *models, "-s", "test", "-t", "reference", "-o", "out")
-        return [[float(word) for word in line.split()] for line in (self.folder / "out").read_text().splitlines()]
+        return [
+            [float(word) for word in line.split()]
+            for line in (self.folder / "out").read_text().splitlines()
+        ]
 
 
-ENVIRONMENT = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0", "TF_CPP_MIN_LOG_LEVEL": "2"}
+ENVIRONMENT = {
+    **os.environ,
+    "CUDA_VISIBLE_DEVICES": "",
+    "PYTHONHASHSEED": "0",
+    "TF_CPP_MIN_LOG_LEVEL": "2",
+}
 # The variables for the TensorFlow of this process must not reach another version.
 OURS = ("PYTHONPATH", "PYTHONWARNINGS", "TF2_BEHAVIOR", "TF_XLA_FLAGS")
 ENVIRONMENT = {k: v for k, v in ENVIRONMENT.items() if k not in OURS}
@@ -199,7 +244,9 @@ def test_an_ensemble_mixes_kinds_in_either_order(nematus, model_type):
         pytest.skip("v0.4 neither scores with Transformers nor searches with several")
     models = [nematus.train(model_type, kind) for kind in kinds(nematus)]
     alone = [[row[0] for row in nematus.score(model)] for model in models]
-    for order in (1, -1) if nematus.version != "v0.3" else ():  # v0.3 scores with one model at a time.
+    for order in (
+        (1, -1) if nematus.version != "v0.3" else ()
+    ):  # v0.3 scores with one model at a time.
         columns = list(zip(*nematus.score(*models[::order]), strict=True))
         for column, expected in zip(columns, alone[::order], strict=True):
             assert column == pytest.approx(expected, rel=1e-4)
@@ -220,9 +267,21 @@ def test_a_model_without_the_option_has_layer_normalization(nematus, model_type)
 
 def test_the_other_spelling_and_the_default(nematus):
     program = "nmt.py" if nematus.version == "v0.3" else "train.py"
-    data = ["--datasets", "source", "target", "--dictionaries", "source.json", "target.json", "--finish_after", 1]
+    data = [
+        "--datasets",
+        "source",
+        "target",
+        "--dictionaries",
+        "source.json",
+        "target.json",
+        "--finish_after",
+        1,
+    ]
     sizes = ["--embedding_size", 8, "--state_size", 8, "--use_layer_norm"]
-    for options, kind in [([], "layernorm"), (["--layer_normalisation_type", "prmsnorm"], "prmsnorm")]:
+    for options, kind in [
+        ([], "layernorm"),
+        (["--layer_normalisation_type", "prmsnorm"], "prmsnorm"),
+    ]:
         nematus.run(program, *data, *sizes, *options, "--saveto", f"spelling.{kind}")
         saved = json.loads((nematus.folder / f"spelling.{kind}.json").read_text())
         assert saved["layer_normalization_type"] == kind
@@ -231,12 +290,17 @@ def test_the_other_spelling_and_the_default(nematus):
 def test_rescores(nematus):
     models = [nematus.train("rnn", kind) for kind in ("rmsnorm", "layernorm")]
     models = models[:1] if nematus.version == "v0.3" else models
-    nbest = [f"{i} ||| {line} ||| 0" for i, line in enumerate((nematus.folder / "reference").read_text().splitlines())]
+    nbest = [
+        f"{i} ||| {line} ||| 0"
+        for i, line in enumerate((nematus.folder / "reference").read_text().splitlines())
+    ]
     (nematus.folder / "nbest").write_text("".join(line + "\n" for line in nbest))
     nematus.run("rescore.py", "-m", *models, "-s", "test", "-i", "nbest", "-o", "out")
     rescored = (nematus.folder / "out").read_text().splitlines()
     scores = nematus.score(*models)
-    assert [line.rpartition("|||")[0] for line in rescored] == [line.rpartition("|||")[0] for line in nbest]
+    assert [line.rpartition("|||")[0] for line in rescored] == [
+        line.rpartition("|||")[0] for line in nbest
+    ]
     assert [[float(w) for w in line.split()[-len(models) :]] for line in rescored] == [
         pytest.approx(row) for row in scores
     ]
@@ -245,7 +309,9 @@ def test_rescores(nematus):
 def test_serves(nematus):
     if not (nematus.tree / "nematus/server").is_dir():
         pytest.skip("the server of v0.3 lacks modules that it imports")
-    if subprocess.run([PYTHON, "-c", "import bottle, bottle_log, tornado"], capture_output=True).returncode:
+    if subprocess.run(
+        [PYTHON, "-c", "import bottle, bottle_log, tornado"], capture_output=True
+    ).returncode:
         pytest.skip("the server of Nematus needs bottle, bottle-log and tornado")
     model = nematus.train("rnn", "rmsnorm")
     expected = nematus.translate(model)
@@ -263,11 +329,17 @@ def test_serves(nematus):
     with (
         said.open("wb") as log,
         subprocess.Popen(
-            command, cwd=nematus.folder, stdout=log, stderr=log, env=ENVIRONMENT, start_new_session=True
+            command,
+            cwd=nematus.folder,
+            stdout=log,
+            stderr=log,
+            env=ENVIRONMENT,
+            start_new_session=True,
         ) as server,
     ):
         try:
-            answer, deadline = None, time.monotonic() + 600
+            answer = None
+            deadline = time.monotonic() + 600
             while answer is None:
                 try:
                     answer = json.loads(urllib.request.urlopen(request, timeout=300).read())
@@ -278,7 +350,9 @@ def test_serves(nematus):
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(server.pid, signal.SIGKILL)
-    assert [" ".join(row["translation"]).split() for row in answer["data"]] == [line.split() for line in expected]
+    assert [" ".join(row["translation"]).split() for row in answer["data"]] == [
+        line.split() for line in expected
+    ]
 
 
 def test_revert_restores_a_clean_tree(nematus):

@@ -1,4 +1,5 @@
-"""A patched v0.3 reads the models that the recipe of the paper's authors makes, and those of our older patch.
+"""A patched v0.3 reads the models that the recipe of the paper's authors makes, and those of our
+older patch.
 
 It needs what test_nematus_live.py needs, with a checkout of v0.3.
 """
@@ -12,7 +13,8 @@ import tensorflow as tf
 
 from tests.patches.test_nematus_live import UPDATES, Nematus, pytestmark  # noqa: F401 (skips as there)
 
-# What the recipe does to v0.3, written such that it runs on the tag: a gain in the place of LayerNorm's, and no mean.
+# What the recipe does to v0.3, written such that it runs on the tag: a gain in the place of
+# LayerNorm's, and no mean.
 RECIPE = """
 
 class LayerNormLayer(object):
@@ -56,7 +58,9 @@ def close(costs):
     return [pytest.approx(row, rel=1e-5) for row in costs]
 
 
-@pytest.mark.parametrize("options", [{}, {"layer_normalization_type": "rmsnorm"}], ids=["as it is", "named"])
+@pytest.mark.parametrize(
+    "options", [{}, {"layer_normalization_type": "rmsnorm"}], ids=["as it is", "named"]
+)
 def test_reads_a_model_of_the_recipe(patched, recipe, tmp_path, options):
     costs, translations, model = recipe
     copy = with_options(model, tmp_path / "copy", **options)
@@ -81,5 +85,7 @@ def test_reads_and_trains_a_model_of_the_older_patch(patched, recipe, tmp_path):
         tensors=list(arrays.values()),
     )
     assert patched.score(older) == close(costs)
-    assert patched.translate(older, model) == translations  # each of an ensemble has names of its own
+    assert (
+        patched.translate(older, model) == translations
+    )  # each of an ensemble has names of its own
     assert patched.train("rnn", "prmsnorm", "--reload", older, "--no_reload_training_progress")

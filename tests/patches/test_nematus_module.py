@@ -10,7 +10,11 @@ import pytest
 import tensorflow as tf
 
 FILE = Path(__file__).resolve().parents[2] / "patches/nematus-common/rmsnorm.py"
-GAINS = {"plain_gain": "scope/new_std", "rnn_gain": "scope/scale", "transformer_gain": "scope/rms_norm/scale"}
+GAINS = {
+    "plain_gain": "scope/new_std",
+    "rnn_gain": "scope/scale",
+    "transformer_gain": "scope/rms_norm/scale",
+}
 tf1 = tf.compat.v1
 
 
@@ -33,7 +37,8 @@ def expected(kind, x, gain):
 @pytest.mark.parametrize("make_gain", GAINS)
 def test_computes_the_equation(rmsnorm, kind, shape, make_gain):
     random = np.random.default_rng(0)
-    x, gain = random.normal(1, 2, shape), random.uniform(0.5, 2, shape[-1])
+    x = random.normal(1, 2, shape)
+    gain = random.uniform(0.5, 2, shape[-1])
     with tf.Graph().as_default(), tf1.Session() as session:
         scope = tf1.name_scope if make_gain == "plain_gain" else tf1.variable_scope
         with scope("scope"):
@@ -42,9 +47,13 @@ def test_computes_the_equation(rmsnorm, kind, shape, make_gain):
         y = layer.forward(fed, input_is_3d=len(shape) == 3)
         assert [variable.op.name for variable in tf1.trainable_variables()] == [GAINS[make_gain]]
         session.run(tf1.global_variables_initializer())
-        np.testing.assert_allclose(session.run(y, {fed: x}), expected(kind, x, 1), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            session.run(y, {fed: x}), expected(kind, x, 1), rtol=1e-5, atol=1e-6
+        )
         layer.scale.load(gain, session)
-        np.testing.assert_allclose(session.run(y, {fed: x}), expected(kind, x, gain), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            session.run(y, {fed: x}), expected(kind, x, gain), rtol=1e-5, atol=1e-6
+        )
 
 
 @pytest.mark.parametrize("kind", ["rmsnorm", "prmsnorm"])
@@ -89,9 +98,14 @@ def config(**options):
 
 def test_models_of_several_kinds_are_built_one_after_the_other(rmsnorm):
     build = rmsnorm.instead_of(lambda layer_size: ("layernorm", layer_size), lambda size: "gain")
-    for kinds in (["rmsnorm", None, "prmsnorm", "layernorm"], ["layernorm", "prmsnorm", None, "rmsnorm"]):
+    for kinds in (
+        ["rmsnorm", None, "prmsnorm", "layernorm"],
+        ["layernorm", "prmsnorm", None, "rmsnorm"],
+    ):
         for kind in kinds:
-            rmsnorm.select(config(use_layer_norm=True, **({"layer_normalization_type": kind} if kind else {})))
+            rmsnorm.select(
+                config(use_layer_norm=True, **({"layer_normalization_type": kind} if kind else {}))
+            )
             built = build(layer_size=32)
             if kind in (None, "layernorm"):
                 assert built == ("layernorm", 32)
@@ -101,7 +115,8 @@ def test_models_of_several_kinds_are_built_one_after_the_other(rmsnorm):
 
 def test_refuses_an_unknown_kind(rmsnorm):
     with pytest.raises(
-        ValueError, match="is 'batchnorm'; it must be one of layernorm, prmsnorm, rmsnorm, rmsnorm_fast"
+        ValueError,
+        match="is 'batchnorm'; it must be one of layernorm, prmsnorm, rmsnorm, rmsnorm_fast",
     ):
         rmsnorm.select(config(layer_normalization_type="batchnorm"))
 

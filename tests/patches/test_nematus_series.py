@@ -32,7 +32,9 @@ FILE = re.compile(
 
 def faults(text):
     """Returns the faults of a patch for Nematus."""
-    found = [f"no field {field}" for field in FIELDS if len(re.findall(f"^{field}$", text, re.M)) != 1]
+    found = [
+        f"no field {field}" for field in FIELDS if len(re.findall(f"^{field}$", text, re.M)) != 1
+    ]
     message, *parts = re.split(r"^(?=diff --git )", text, flags=re.M)
     if not parts:
         found.append("no diff")
@@ -68,7 +70,8 @@ def ids(text):
 
 def breaks(texts):
     """Returns the files for which a patch does not start where the previous one ended, or changes nothing."""
-    last, found = {}, []
+    last = {}
+    found = []
     for path, (before, after) in (item for text in texts for item in ids(text).items()):
         if last.get(path, before) != before or before == after:
             found.append(path)
@@ -148,9 +151,13 @@ def test_few_lines_are_inserted():
 def test_the_module_has_no_syntax_newer_than_python_2():
     tree = ast.parse((PATCHES / "nematus-common/rmsnorm.py").read_text())
     for node in ast.walk(tree):
-        assert not isinstance(node, (ast.JoinedStr, ast.AnnAssign, ast.Nonlocal, ast.NamedExpr, ast.Starred))
+        assert not isinstance(
+            node, (ast.JoinedStr, ast.AnnAssign, ast.Nonlocal, ast.NamedExpr, ast.Starred)
+        )
         if isinstance(node, ast.arguments):
             assert not node.kwonlyargs + node.posonlyargs
             assert not any(argument.annotation for argument in node.args)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-            assert isinstance(node.left, ast.Constant) and isinstance(node.left.value, float), ast.unparse(node)
+            assert isinstance(node.left, ast.Constant) and isinstance(node.left.value, float), (
+                ast.unparse(node)
+            )

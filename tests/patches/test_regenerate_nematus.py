@@ -15,14 +15,18 @@ pytestmark = pytest.mark.usefixtures("git")
 
 
 def texts(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.glob("nematus-*/*.patch")}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.glob("nematus-*/*.patch")
+    }
 
 
 class Copy:
     """A copy of patches/ and a repository with stand-ins for the versions of Nematus, one commit each."""
 
     def __init__(self, root: Path) -> None:
-        self.patches, self.clone = root / "patches", root / "clone"
+        self.patches = root / "patches"
+        self.clone = root / "clone"
 
     def write(self) -> None:
         shutil.copytree(PATCHES, self.patches, ignore=shutil.ignore_patterns("__pycache__"))
@@ -45,7 +49,12 @@ class Copy:
         someone = ["-c", "user.name=Someone", "-c", "user.email=someone@example.invalid"]
         environment = {**os.environ, "GIT_CONFIG_NOSYSTEM": "1", "HOME": str(self.clone)}
         return subprocess.run(
-            ["git", *someone, *arguments], cwd=self.clone, env=environment, check=True, capture_output=True, text=True
+            ["git", *someone, *arguments],
+            cwd=self.clone,
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
         ).stdout
 
     def regenerate(self, *arguments: str) -> subprocess.CompletedProcess:
@@ -74,7 +83,9 @@ def test_without_a_clone_only_the_module_is_regenerated(copy):
     said = copy.regenerate().stdout
     assert said == "patches/nematus-common/add-module.patch: regenerated\n"
     after = texts(copy.patches)
-    assert {name for name in after if after[name] != before[name]} == {"nematus-common/add-module.patch"}
+    assert {name for name in after if after[name] != before[name]} == {
+        "nematus-common/add-module.patch"
+    }
     assert after["nematus-common/add-module.patch"].endswith(b"\n+# One more line.\n")
 
 
@@ -94,7 +105,9 @@ def test_with_a_clone_the_patches_fit_its_files(copy, version):
     apply = [sys.executable, str(copy.patches / "apply.py"), "apply", str(tree)]
     assert subprocess.run(apply, capture_output=True, text=True).stdout.endswith("applied 2 of 2\n")
     for path, text in before.items():
-        added = [line for line in (tree / path).read_text().splitlines() if line not in text.splitlines()]
+        added = [
+            line for line in (tree / path).read_text().splitlines() if line not in text.splitlines()
+        ]
         assert ("# A line that is new." in added) == (path == copy.paths(version)[0])
 
 

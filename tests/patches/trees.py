@@ -55,9 +55,13 @@ def copy_patches(folder):
     shutil.copytree(PATCHES, copy, ignore=shutil.ignore_patterns("__pycache__"))
     for version in VERSIONS:
         for patch in (copy / f"nematus-{version}").glob("*.patch"):
-            text = tool.regenerate_insertions(patch.read_bytes(), lambda path, version=version: pristine(version, path))
+            text = tool.regenerate_insertions(
+                patch.read_bytes(), lambda path, version=version: pristine(version, path)
+            )
             # Only ids change, not places and lines.
-            assert re.sub(rb"(?m)^index .*$", b"", text) == re.sub(rb"(?m)^index .*$", b"", patch.read_bytes())
+            assert re.sub(rb"(?m)^index .*$", b"", text) == re.sub(
+                rb"(?m)^index .*$", b"", patch.read_bytes()
+            )
             patch.write_bytes(text)
     return copy
 
@@ -85,7 +89,10 @@ class Tree:
     """A stand-in for one version of Nematus, and the patches for it."""
 
     def __init__(self, patches: Path, root: Path, version: str) -> None:
-        self.patches, self.root, self.version, self.series = patches, root, version, f"nematus-{version}"
+        self.patches = patches
+        self.root = root
+        self.version = version
+        self.series = f"nematus-{version}"
         self.program = load(patches / "apply.py")
         text = next((patches / self.series).glob("*.patch")).read_text()
         self.paths = re.findall(r"^\+\+\+ b/(.*)$", text, re.M)
@@ -102,11 +109,17 @@ class Tree:
     def interrupt(self, command: str, n: int) -> int:
         """Runs apply.py in a process that is killed when it renames or removes the n-th file."""
         arguments = [str(self.patches / "apply.py"), command, str(self.root), str(n)]
-        return subprocess.run([sys.executable, "-ISc", CUT, *arguments], capture_output=True).returncode
+        return subprocess.run(
+            [sys.executable, "-ISc", CUT, *arguments], capture_output=True
+        ).returncode
 
     def git(self, *arguments: str) -> str:
         someone = ["-c", "user.name=Someone", "-c", "user.email=someone@example.invalid"]
-        hidden = {"GIT_CEILING_DIRECTORIES": str(self.root.parent), "GIT_CONFIG_NOSYSTEM": "1", "HOME": str(self.root)}
+        hidden = {
+            "GIT_CEILING_DIRECTORIES": str(self.root.parent),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "HOME": str(self.root),
+        }
         command = ["git", *someone, *arguments]
         environment = {**os.environ, **hidden}
         return subprocess.run(
@@ -114,4 +127,7 @@ class Tree:
         ).stdout
 
     def snapshot(self) -> dict[str, tuple[int, bytes]]:
-        return {f.name: (f.stat().st_mode, f.read_bytes()) for f in sorted((self.root / "nematus").iterdir())}
+        return {
+            f.name: (f.stat().st_mode, f.read_bytes())
+            for f in sorted((self.root / "nematus").iterdir())
+        }

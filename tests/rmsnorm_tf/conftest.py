@@ -8,7 +8,9 @@ import pytest
 from packaging.version import Version
 
 if keras.backend.backend() != "tensorflow":
-    needs_tensorflow = re.compile(r"^import tensorflow|^from benchmarks|\bfold\(|fold_layer_norm[(,]", re.MULTILINE)
+    needs_tensorflow = re.compile(
+        r"^import tensorflow|^from benchmarks|\bfold\(|fold_layer_norm[(,]", re.MULTILINE
+    )
     folder = Path(__file__).parent
     collect_ignore = [
         str(path.relative_to(folder))
@@ -36,7 +38,8 @@ BEYOND_THE_OLDEST = {
 
 def pytest_collection_modifyitems(items):
     """Lets PyTorch's compiler warn of what it finds in Keras, and skips what the oldest versions cannot do."""
-    is_torch, is_old = keras.backend.backend() == "torch", Version(keras.__version__) < Version("3.12")
+    is_torch = keras.backend.backend() == "torch"
+    is_old = Version(keras.__version__) < Version("3.12")
     for item in items:
         if is_torch:
             item.add_marker(pytest.mark.filterwarnings("ignore::UserWarning"))

@@ -2,8 +2,8 @@
 
     python -m tests.rmsnorm_tf.saved_layers
 
-For each entry of `LAYERS` it writes a model, an input and its output. It writes only missing files and never rewrites
-existing ones: every release must load the files of all earlier releases.
+For each entry of `LAYERS` it writes a model, an input and its output. It writes only missing files
+and never rewrites existing ones: every release must load the files of all earlier releases.
 """
 
 from pathlib import Path
@@ -23,11 +23,15 @@ from rmsnorm_tf import (
 
 FOLDER = Path(__file__).parents[1] / "data" / "golden" / "layers"
 
-VECTORS, SEQUENCES, IMAGES = (10,), (4, 3), (4, 5, 3)
+VECTORS = (10,)
+SEQUENCES = (4, 3)
+IMAGES = (4, 5, 3)
 
 
 def over_time(*cells, **options):
-    return keras.layers.RNN(list(cells) if len(cells) > 1 else cells[0], return_sequences=True, **options)
+    return keras.layers.RNN(
+        list(cells) if len(cells) > 1 else cells[0], return_sequences=True, **options
+    )
 
 
 def gated(x):
@@ -74,13 +78,25 @@ LAYERS = {
     ),
     "folded": (VECTORS, lambda: folded),
     "simple-rnn-cell": (SEQUENCES, lambda: over_time(RMSNormSimpleRNNCell(4))),
-    "simple-rnn-cell-layer": (SEQUENCES, lambda: over_time(RMSNormSimpleRNNCell(4, normalization="layer"))),
+    "simple-rnn-cell-layer": (
+        SEQUENCES,
+        lambda: over_time(RMSNormSimpleRNNCell(4, normalization="layer")),
+    ),
     "gru-cell": (SEQUENCES, lambda: over_time(RMSNormGRUCell(4, partial=0.5, epsilon=1e-5))),
-    "gru-cell-reset-before": (SEQUENCES, lambda: over_time(RMSNormGRUCell(4, reset_after=False, use_bias=False))),
+    "gru-cell-reset-before": (
+        SEQUENCES,
+        lambda: over_time(RMSNormGRUCell(4, reset_after=False, use_bias=False)),
+    ),
     "gru-cell-none": (SEQUENCES, lambda: over_time(RMSNormGRUCell(4, normalization=None))),
     "lstm-cell": (SEQUENCES, lambda: over_time(RMSNormLSTMCell(4, normalize_carry=True))),
-    "lstm-cell-layer": (SEQUENCES, lambda: over_time(RMSNormLSTMCell(4, normalization="layer", normalize_bias=True))),
-    "cells-stacked": (SEQUENCES, lambda: over_time(RMSNormGRUCell(4), RMSNormLSTMCell(3), RMSNormSimpleRNNCell(2))),
+    "lstm-cell-layer": (
+        SEQUENCES,
+        lambda: over_time(RMSNormLSTMCell(4, normalization="layer", normalize_bias=True)),
+    ),
+    "cells-stacked": (
+        SEQUENCES,
+        lambda: over_time(RMSNormGRUCell(4), RMSNormLSTMCell(3), RMSNormSimpleRNNCell(2)),
+    ),
     "gru": (SEQUENCES, lambda: RMSNormGRU(4)),
     "gru-options": (
         SEQUENCES,
@@ -96,12 +112,20 @@ LAYERS = {
             recurrent_constraint="max_norm",
         ),
     ),
-    "gru-layer": (SEQUENCES, lambda: RMSNormGRU(4, normalization="layer", return_sequences=True, unroll=True)),
-    "gru-bidirectional": (SEQUENCES, lambda: keras.layers.Bidirectional(RMSNormGRU(4, return_sequences=True))),
+    "gru-layer": (
+        SEQUENCES,
+        lambda: RMSNormGRU(4, normalization="layer", return_sequences=True, unroll=True),
+    ),
+    "gru-bidirectional": (
+        SEQUENCES,
+        lambda: keras.layers.Bidirectional(RMSNormGRU(4, return_sequences=True)),
+    ),
     "lstm": (SEQUENCES, lambda: RMSNormLSTM(4)),
     "lstm-options": (
         SEQUENCES,
-        lambda: RMSNormLSTM(4, return_sequences=True, normalize_carry=True, partial=0.5, unit_forget_bias=False),
+        lambda: RMSNormLSTM(
+            4, return_sequences=True, normalize_carry=True, partial=0.5, unit_forget_bias=False
+        ),
     ),
     "lstm-none": (SEQUENCES, lambda: RMSNormLSTM(4, normalization=None, return_sequences=True)),
 }

@@ -27,14 +27,18 @@ def test_every_public_name_has_a_case():
     assert {case.covers for case in CASES} == set(rmsnorm_tf.__all__) - without
 
 
-@pytest.mark.skipif(BACKEND != "tensorflow", reason="examples of the docstrings are run on TensorFlow")
+@pytest.mark.skipif(
+    BACKEND != "tensorflow", reason="examples of the docstrings are run on TensorFlow"
+)
 @pytest.mark.parametrize("name", rmsnorm_tf.__all__)
 def test_every_public_name_has_an_example_and_type_hints(name):
     thing = getattr(rmsnorm_tf, name)
     assert doctest.DocTestParser().get_examples(thing.__doc__)
     function = thing.__init__ if isinstance(thing, type) else thing
     parameters = inspect.signature(function).parameters.values()
-    assert not [each.name for each in parameters if each.name != "self" and each.annotation is each.empty]
+    assert not [
+        each.name for each in parameters if each.name != "self" and each.annotation is each.empty
+    ]
     assert importlib.resources.files("rmsnorm_tf").joinpath("py.typed").is_file()
 
 
@@ -42,7 +46,9 @@ def test_every_public_name_has_an_example_and_type_hints(name):
 @pytest.mark.parametrize("run", [compiled, *slow(lambda layer: layer)], ids=["compiled", "eager"])
 def test_value(case, run):
     layer = case.layer()
-    assert_close(run(layer)(case.input()), case.expected(case.input(), layer), factor=case.roundings)
+    assert_close(
+        run(layer)(case.input()), case.expected(case.input(), layer), factor=case.roundings
+    )
 
 
 @every_case
@@ -58,7 +64,9 @@ def as_given(config):
     """Returns a config without what Keras adds to that of a layer inside once it is built."""
     if isinstance(config, dict):
         return {key: as_given(value) for key, value in config.items() if key != "build_config"}
-    return [as_given(element) for element in config] if isinstance(config, (list, tuple)) else config
+    return (
+        [as_given(element) for element in config] if isinstance(config, (list, tuple)) else config
+    )
 
 
 @every_case
@@ -72,7 +80,8 @@ def test_keras_file(case, tmp_path):
 
 @some_cases
 def test_weights_file(case, tmp_path):
-    model, other = case.model(), case.model()
+    model = case.model()
+    other = case.model()
     model.save_weights(tmp_path / "model.weights.h5")
     other.set_weights([np.zeros_like(w) for w in other.get_weights()])
     other.load_weights(tmp_path / "model.weights.h5")
@@ -89,7 +98,9 @@ def test_clone(case):
 
 
 @every_case
-@pytest.mark.parametrize("policy", [pytest.param("mixed_float16", marks=pytest.mark.slow), "mixed_bfloat16"])
+@pytest.mark.parametrize(
+    "policy", [pytest.param("mixed_float16", marks=pytest.mark.slow), "mixed_bfloat16"]
+)
 def test_mixed_precision(case, policy):
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(policy)
@@ -100,7 +111,8 @@ def test_mixed_precision(case, policy):
     finally:
         keras.config.set_dtype_policy(before)
     narrow = layer.compute_dtype
-    # A layer that calls the function alone gets its input cast down by Keras, before the function sees it.
+    # A layer that calls the function alone gets its input cast down by Keras, before the function
+    # sees it.
     seen = to_array(keras.ops.cast(x, narrow)) if layer.autocast else x
     assert dtype_of(y) == narrow
     assert_close(y, case.expected(seen, layer), narrow, case.roundings)
@@ -112,7 +124,8 @@ def test_fit_with_the_default_jit_compile(case):
     dense = keras.layers.Dense(case.shape[-1])
     model = keras.Sequential([keras.Input(case.shape), dense, case.layer()])
     model.compile(keras.optimizers.SGD(0.01), "mse")
-    x, y = case.input(8), case.input(8)[::-1]
+    x = case.input(8)
+    y = case.input(8)[::-1]
     losses = model.fit(x, y, batch_size=8, epochs=3, verbose=0).history["loss"]
     assert losses[2] < losses[1] < losses[0]
 

@@ -14,21 +14,29 @@ elsewhere = pytest.mark.skipif(BACKEND == "tensorflow", reason="for the other ba
 def test_keras_2_is_refused(run_python):
     result = run_python("import rmsnorm_tf", TF_USE_LEGACY_KERAS="1")
     assert result.returncode != 0
-    assert "ImportError: rmsnorm_tf needs Keras 3, but TF_USE_LEGACY_KERAS makes tf.keras Keras 2." in result.stderr
+    assert (
+        "ImportError: rmsnorm_tf needs Keras 3, but TF_USE_LEGACY_KERAS makes tf.keras Keras 2."
+        in result.stderr
+    )
 
 
 @elsewhere
 def test_no_other_backend_imports_tensorflow(run_python):
-    result = run_python("import sys, rmsnorm_tf; print('tensorflow' in sys.modules)", KERAS_BACKEND=BACKEND)
+    result = run_python(
+        "import sys, rmsnorm_tf; print('tensorflow' in sys.modules)", KERAS_BACKEND=BACKEND
+    )
     assert result.stdout.strip() == "False", result.stderr
 
 
 @elsewhere
 def test_what_stays_with_tensorflow_says_so():
-    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(4), keras.layers.LayerNormalization()])
+    model = keras.Sequential(
+        [keras.Input((4,)), keras.layers.Dense(4), keras.layers.LayerNormalization()]
+    )
     convert = rmsnorm_tf.fold_layer_norm
     with pytest.raises(
-        RuntimeError, match=f"fold_layer_norm needs the TensorFlow backend, and Keras runs on {BACKEND}"
+        RuntimeError,
+        match=f"fold_layer_norm needs the TensorFlow backend, and Keras runs on {BACKEND}",
     ):
         convert(model)
     with pytest.raises(RuntimeError, match="set_fused needs the TensorFlow backend"):

@@ -26,14 +26,16 @@ def test_forward_and_reverse_mode_agree():
     def loss(x):
         return jax.numpy.sum(jax.numpy.sin(rms_norm(x, SCALE)))
 
-    row, tangent = X[0, 0], X[0, 1]
+    row = X[0, 0]
+    tangent = X[0, 1]
     _, forward = jax.jvp(loss, [row], [tangent])
     assert_close(forward, jax.grad(loss)(row) @ tangent, factor=10)
     assert_close(jax.hessian(loss)(row), jax.jacrev(jax.grad(loss))(row), factor=20)
 
 
 def test_the_backward_pass_keeps_the_input_and_a_number_a_row():
-    x, scale = jax.numpy.ones((64, 1024), "bfloat16"), jax.numpy.ones(1024)
+    x = jax.numpy.ones((64, 1024), "bfloat16")
+    scale = jax.numpy.ones(1024)
     for transformed in (rms_norm, jax.jit(rms_norm)):
         kept = jax.tree.leaves(jax.vjp(transformed, x, scale)[1])
         assert sum(t.nbytes for t in kept) <= x.nbytes + 4 * (64 + 1024)
@@ -73,8 +75,12 @@ def test_two_devices(run_python):
 
 
 def test_a_step_of_training_written_in_jax():
-    model = keras.Sequential([keras.Input((6, 8)), keras.layers.Dense(8), RMSNormalization(center=True)])
-    trained, others = ([v.value for v in vs] for vs in (model.trainable_variables, model.non_trainable_variables))
+    model = keras.Sequential(
+        [keras.Input((6, 8)), keras.layers.Dense(8), RMSNormalization(center=True)]
+    )
+    trained, others = (
+        [v.value for v in vs] for vs in (model.trainable_variables, model.non_trainable_variables)
+    )
 
     @jax.jit
     def loss(trained):
@@ -88,9 +94,15 @@ def test_a_step_of_training_written_in_jax():
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_exported_programs(case):
-    pytest.importorskip("flatbuffers", reason="jax.export writes its programs with flatbuffers, which is not installed")
-    model, x = case.model(), case.input()
+    pytest.importorskip(
+        "flatbuffers",
+        reason="jax.export writes its programs with flatbuffers, which is not installed",
+    )
+    model = case.model()
+    x = case.input()
     symbol = jax.export.symbolic_shape("batch")
-    program = jax.export.export(jax.jit(model))(jax.ShapeDtypeStruct((*symbol, *case.shape), "float32"))
+    program = jax.export.export(jax.jit(model))(
+        jax.ShapeDtypeStruct((*symbol, *case.shape), "float32")
+    )
     loaded = jax.export.deserialize(program.serialize())
     assert_close(loaded.call(x), case.expected(x, case.layer()), factor=case.roundings)

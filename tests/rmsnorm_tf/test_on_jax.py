@@ -12,7 +12,9 @@ PARTS = ["norm/test_values.py", "test_jax.py"]
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="is the tests of another backend themselves")
+@pytest.mark.skipif(
+    keras.backend.backend() != "tensorflow", reason="is the tests of another backend themselves"
+)
 def test_a_part_of_the_tests_passes_on_jax():
     pytest.importorskip("jax")
     folder = Path(__file__).parent

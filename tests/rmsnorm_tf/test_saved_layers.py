@@ -1,4 +1,7 @@
-"""Models that earlier versions saved load and give the same outputs. Keras 3.12 saved those named `*-keras-3-12`."""
+"""Models that earlier versions saved load and give the same outputs.
+
+Keras 3.12 saved those named `*-keras-3-12`.
+"""
 
 import functools
 import json
@@ -35,13 +38,18 @@ def test_every_entry_has_its_files():
 def test_every_public_layer_has_a_file():
     saved = {type(layer).__name__ for name in FILES for layer in load(name)._flatten_layers()}
     public = {getattr(rmsnorm_tf, name) for name in rmsnorm_tf.__all__}
-    layers = {thing.__name__ for thing in public if isinstance(thing, type) and issubclass(thing, keras.layers.Layer)}
+    layers = {
+        thing.__name__
+        for thing in public
+        if isinstance(thing, type) and issubclass(thing, keras.layers.Layer)
+    }
     assert layers <= saved
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_saved_model_computes_what_it_computed(name):
-    model, data = load(name), np.load(FOLDER / f"{name}.npz")
+    model = load(name)
+    data = np.load(FOLDER / f"{name}.npz")
     tolerance = 5e-3 if model.layers[-1].dtype_policy.name == "mixed_bfloat16" else 1e-5
     expected = data["y"]
     actual = to_array(model(data["x"]))

@@ -70,7 +70,9 @@ print("same")
 @pytest.mark.slow
 def test_value_in_a_graph(case):
     layer = case.layer()
-    assert_close(tf.function(layer)(case.input()), case.expected(case.input(), layer), factor=case.roundings)
+    assert_close(
+        tf.function(layer)(case.input()), case.expected(case.input(), layer), factor=case.roundings
+    )
 
 
 @every_case
@@ -104,7 +106,9 @@ def test_saved_model_in_a_process_without_the_package(run_python, tmp_path, name
             dx = tape.gradient(y, x, dy)
         directory = tmp_path / case.name
         model.export(directory, verbose=False)
-        derivatives = {"dx": dx, "ddx": outer.gradient(dx, x)} if case.differentiable_when_loaded else {}
+        derivatives = (
+            {"dx": dx, "ddx": outer.gradient(dx, x)} if case.differentiable_when_loaded else {}
+        )
         np.savez(directory / "data.npz", x=x, dy=dy, y=y, **derivatives)
     result = run_python(WITHOUT_THE_PACKAGE, *(tmp_path / case.name for case in cases))
     assert result.returncode == 0, result.stderr
@@ -118,7 +122,8 @@ def test_tflite(case, batch):
     converter = tf.lite.TFLiteConverter.from_keras_model(case.model(batch_size=batch))
     interpreter = tf.lite.Interpreter(model_content=converter.convert())
     x = case.input()
-    [given], [result] = interpreter.get_input_details(), interpreter.get_output_details()
+    [given] = interpreter.get_input_details()
+    [result] = interpreter.get_output_details()
     interpreter.resize_tensor_input(given["index"], x.shape)
     interpreter.allocate_tensors()
     interpreter.set_tensor(given["index"], x)
@@ -129,7 +134,9 @@ def test_tflite(case, batch):
 def as_onnx(case, layer, batch):
     tf2onnx = pytest.importorskip("tf2onnx", reason="tf2onnx is not installed")
     signature = [tf.TensorSpec((batch, *case.shape), name="x")]
-    proto, _ = tf2onnx.convert.from_function(tf.function(layer, input_signature=signature), signature, opset=17)
+    proto, _ = tf2onnx.convert.from_function(
+        tf.function(layer, input_signature=signature), signature, opset=17
+    )
     return proto.SerializeToString()
 
 
@@ -139,7 +146,8 @@ def as_onnx(case, layer, batch):
 @pytest.mark.filterwarnings("ignore")
 def test_onnx(case, batch):
     onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-    layer, x = case.layer(), case.input()
+    layer = case.layer()
+    x = case.input()
     session = onnxruntime.InferenceSession(as_onnx(case, layer, batch))
     assert_close(session.run(None, {"x": x})[0], case.expected(x, layer))
 
@@ -150,7 +158,8 @@ def test_onnx(case, batch):
 def test_openvino(case):
     """On CPUs with bfloat16, OpenVINO computes in it unless it is told not to."""
     openvino = pytest.importorskip("openvino", reason="openvino is not installed")
-    layer, x = case.layer(), case.input()
+    layer = case.layer()
+    x = case.input()
     model = openvino.Core().read_model(as_onnx(case, layer, None))
     compiled = openvino.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     assert_close(compiled(x)[0], case.expected(x, layer))

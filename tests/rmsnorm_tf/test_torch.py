@@ -35,7 +35,9 @@ def test_transformed_functions():
     def loss(x):
         return torch.sin(rms_norm(x, scale)).sum()
 
-    assert_close(torch.func.vmap(lambda row: rms_norm(row, scale))(x), rms_norm(x, scale), "float64")
+    assert_close(
+        torch.func.vmap(lambda row: rms_norm(row, scale))(x), rms_norm(x, scale), "float64"
+    )
     assert_close(torch.func.vmap(torch.func.grad(loss))(x), torch.func.grad(loss)(x), "float64")
     hessian = torch.func.hessian(loss)(x[0])
     assert_close(hessian, torch.func.jacrev(torch.func.grad(loss))(x[0]), "float64", factor=10)
@@ -54,14 +56,17 @@ def test_a_compiled_layer_is_one_graph(arguments):
 
 
 def test_the_backward_pass_keeps_the_input_and_a_number_a_row():
-    x, scale = torch.ones((64, 1024), dtype=torch.bfloat16, requires_grad=True), torch.ones(1024, requires_grad=True)
+    x = torch.ones((64, 1024), dtype=torch.bfloat16, requires_grad=True)
+    scale = torch.ones(1024, requires_grad=True)
     kept = []
     with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
         rms_norm(x, scale)
     assert sum(t.numel() * t.element_size() for t in kept) <= 2 * x.numel() + 4 * (64 + 1024)
 
 
-@pytest.mark.parametrize("layer", [RMSNormGRU, lambda units: keras.layers.RNN(RMSNormGRUCell(units))])
+@pytest.mark.parametrize(
+    "layer", [RMSNormGRU, lambda units: keras.layers.RNN(RMSNormGRUCell(units))]
+)
 def test_exported_programs(layer, tmp_path):
     model = keras.Sequential([keras.Input((5, 3)), layer(4)])
     x = np.random.default_rng(0).normal(size=(1, 5, 3)).astype("float32")

@@ -28,16 +28,38 @@ report.missing
 def pyright(tmp_path_factory):
     """Returns a function that gives what pyright says of a file, from a package that the index may have."""
     folder = tmp_path_factory.mktemp("pyright")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--target", str(folder), "basedpyright"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-input",
+        "--target",
+        str(folder),
+        "basedpyright",
+    ]
     if subprocess.run(pip, capture_output=True, timeout=300).returncode:
         pytest.skip("pyright does not install from the package index")
 
     def run(path):
         settings = {"typeCheckingMode": "basic", "extraPaths": [str(ROOT)], "pythonVersion": "3.11"}
         (path.parent / "pyrightconfig.json").write_text(json.dumps(settings))
-        command = [sys.executable, "-m", "basedpyright", "--outputjson", "--pythonpath", sys.executable, str(path)]
+        command = [
+            sys.executable,
+            "-m",
+            "basedpyright",
+            "--outputjson",
+            "--pythonpath",
+            sys.executable,
+            str(path),
+        ]
         done = subprocess.run(
-            command, capture_output=True, text=True, cwd=path.parent, env={**os.environ, "PYTHONPATH": str(folder)}
+            command,
+            capture_output=True,
+            text=True,
+            cwd=path.parent,
+            env={**os.environ, "PYTHONPATH": str(folder)},
         )
         return json.loads(done.stdout)["generalDiagnostics"]
 
@@ -52,4 +74,6 @@ def test_code_of_users_is_read_to_its_end(pyright, tmp_path):
     found = pyright(path)
     types = [each["message"] for each in found if each["severity"] == "information"]
     assert [message.rpartition("is ")[2] for message in types] == ['"ConversionReport"', '"str"']
-    assert [each["rule"] for each in found if each["severity"] == "error"] == ["reportAttributeAccessIssue"]
+    assert [each["rule"] for each in found if each["severity"] == "error"] == [
+        "reportAttributeAccessIssue"
+    ]

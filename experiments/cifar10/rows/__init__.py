@@ -1,7 +1,8 @@
 """The kinds of normalization of Zhang & Sennrich (2019), section 6.4, and three over other axes.
 
-As in the paper's code, their statistics run over height and width, separately for each channel. That is instance
-normalization; the last three rows normalize over the channels, or over everything. Epsilon is the same for all.
+As in the paper's code, their statistics run over height and width, separately for each channel.
+That is instance normalization; the last three rows normalize over the channels, or over everything.
+Epsilon is the same for all.
 
 A row in a file added here is trained and reported with the rest.
 """
@@ -39,12 +40,16 @@ class OverPositions(keras.layers.Layer):
 
     def call(self, inputs):
         height, width, channels = inputs.shape[1:]
-        flat = keras.ops.reshape(inputs, (-1, height * width, channels))  # [batch, positions, channels]
+        flat = keras.ops.reshape(
+            inputs, (-1, height * width, channels)
+        )  # [batch, positions, channels]
         return keras.ops.reshape(self.norm(flat), (-1, height, width, channels))
 
 
 def _rms(axis):
-    return lambda name: RMSNormalization(axis=axis, scale_axis=-1, epsilon=EPSILON, center=True, name=name)
+    return lambda name: RMSNormalization(
+        axis=axis, scale_axis=-1, epsilon=EPSILON, center=True, name=name
+    )
 
 
 def _layer(groups):
@@ -60,8 +65,12 @@ ROWS = [
     TrialRow("none", "without a norm", None, paper=True),
     TrialRow("layernorm", "LayerNorm", _layer(-1), paper=True),
     TrialRow("rmsnorm", "RMSNorm", _rms(SPACE), paper=True),
-    TrialRow("prmsnorm", "pRMSNorm, p = 12.5%", lambda name: OverPositions(0.125, name=name), paper=True),
-    TrialRow("batchnorm", "BatchNorm, logits too", _batch, paper=True, options={"normalize_logits": True}),
+    TrialRow(
+        "prmsnorm", "pRMSNorm, p = 12.5%", lambda name: OverPositions(0.125, name=name), paper=True
+    ),
+    TrialRow(
+        "batchnorm", "BatchNorm, logits too", _batch, paper=True, options={"normalize_logits": True}
+    ),
     TrialRow("weightnorm", "WeightNorm", None, paper=True, options={"weights": True}),
     TrialRow("rmsnorm-channels", "RMSNorm over channels", _rms(-1)),
     TrialRow("layernorm-all", "LayerNorm over everything", _layer(1)),

@@ -20,5 +20,7 @@ def _batch(name: str) -> keras.layers.Layer:
 
 ROWS = [
     *norm_rows(EPSILON),
-    TrialRow("batchnorm", "BatchNorm, logits too", _batch, paper=True, options={"normalize_logits": True}),
+    TrialRow(
+        "batchnorm", "BatchNorm, logits too", _batch, paper=True, options={"normalize_logits": True}
+    ),
 ]

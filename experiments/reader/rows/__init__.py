@@ -1,4 +1,7 @@
-"""The kinds of both papers, inside `RMSNormLSTM`. A file added here is trained and reported with the rest."""
+"""The kinds of both papers, inside `RMSNormLSTM`.
+
+A file added here is trained and reported with the rest.
+"""
 
 from ...trials.kinds import CELL_ROWS
 

@@ -7,5 +7,10 @@ _LSTM = {"normalization": "batch", "epsilon": EPSILON}
 
 ROWS = [
     TrialRow("batchnorm", "BN-LSTM", None, paper=True, options=_LSTM),
-    TrialRow("batchnorm-everywhere", "BN-everywhere", None, options={**_LSTM, "normalize_attention": True}),
+    TrialRow(
+        "batchnorm-everywhere",
+        "BN-everywhere",
+        None,
+        options={**_LSTM, "normalize_attention": True},
+    ),
 ]

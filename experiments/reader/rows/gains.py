@@ -1,4 +1,7 @@
-"""Initial gains of 0.1, which batch normalization needs. Ba et al. (2016) find that LayerNorm is better with 1."""
+"""Initial gains of 0.1, which batch normalization needs.
+
+Ba et al. (2016) find that LayerNorm is better with 1.
+"""
 
 from dataclasses import replace
 

@@ -1,9 +1,11 @@
-"""Measures the share of the mean in the input of every norm; runs in the patched copy of the baseline.
+"""Measures the share of the mean in the input of every norm; runs in the patched copy of the
+baseline.
 
-    python -m experiments.translation.inside.mean_shares --model DIR --source FILE --target FILE --to FILE.json
+    python -m experiments.translation.inside.mean_shares --model DIR --source FILE --target FILE
+    --to FILE.json
 
-The share is E[mean(a)^2] / E[mean(a^2)] over the units of an input a: what LayerNorm's centring removes. It is measured
-in the untrained model and in every model that `train --keep` kept.
+The share is E[mean(a)^2] / E[mean(a^2)] over the units of an input a: what LayerNorm's centring
+removes. It is measured in the untrained model and in every model that `train --keep` kept.
 """
 
 import argparse
@@ -33,9 +35,8 @@ Call = Callable[[tf.Tensor], tf.Tensor]
 def measure_shares(system: System, text: ParallelText) -> dict[str, float]:
     """Returns the share of the mean in the input of every norm, by its path in the model.
 
-    Args:
-        system: The system. Its norms stay replaced.
-        text: Sentence pairs. Some of all lengths are measured, one at a time, because padding would count.
+    Args: system: The system. Its norms stay replaced. text: Sentence pairs. Some of all lengths are
+        measured, one at a time, because padding would count.
     """
     norms = record_inputs(system.model, system.config.layer_normalization_type)
     config = replace(system.config, valid_sample=None, valid_target_prefixes=None)
@@ -43,12 +44,15 @@ def measure_shares(system: System, text: ParallelText) -> dict[str, float]:
     pairs = sorted(zip(*data.ids, strict=True), key=lambda pair: max(map(len, pair)), reverse=True)
     for pair in pairs[:: max(1, data.pairs // SENTENCES)]:
         system.model.costs(*(each for ids in pair for each in pad(ragged([ids]))))
-    rows = {path: [np.reshape(x, [-1, x.shape[-1]]) for x in inputs] for path, inputs in norms.items()}
+    rows = {
+        path: [np.reshape(x, [-1, x.shape[-1]]) for x in inputs] for path, inputs in norms.items()
+    }
     return {path: share_of_mean(np.concatenate(found)) for path, found in rows.items()}
 
 
 def record_inputs(model: keras.Model, kind: str) -> dict[str, list[tf.Tensor]]:
-    """Makes every norm of a model append its inputs `[rows, units]` to a list when the model is called eagerly.
+    """Makes every norm of a model append its inputs `[rows, units]` to a list when the model is
+    called eagerly.
 
     The norms of this kind stay replaced. The lists come by the path of the norm in the model.
     """
@@ -59,14 +63,18 @@ def record_inputs(model: keras.Model, kind: str) -> dict[str, list[tf.Tensor]]:
     return found
 
 
-def _norms(layer: keras.layers.Layer, norm: type, path: str = "") -> Iterator[tuple[str, keras.layers.Layer, str]]:
+def _norms(
+    layer: keras.layers.Layer, norm: type, path: str = ""
+) -> Iterator[tuple[str, keras.layers.Layer, str]]:
     """Yields the path, owner and attribute of every norm of this type."""
     for name, value in vars(layer).items():
         if isinstance(value, norm):
             yield f"{path}{name}", layer, name
         elif isinstance(value, Block):
             yield from _norms(value, norm, f"{path}{name}.")
-        elif isinstance(value, list) and not name.startswith("_"):  # levels; Keras has private lists of all layers
+        elif isinstance(value, list) and not name.startswith(
+            "_"
+        ):  # levels; Keras has private lists of all layers
             for block in (each for each in value if isinstance(each, Block)):
                 yield from _norms(block, norm, f"{path}{block.name}.")
 
@@ -82,7 +90,9 @@ def _recording(norm: Call, inputs: list[tf.Tensor]) -> Call:
 def _by_update(model: Path, text: ParallelText) -> dict[int, dict[str, float]]:
     """Returns the shares after each number of updates."""
     config = load_system(model).config
-    keras.utils.set_random_seed(config.seed)  # TensorFlow then drops the tokenizers of systems that exist already
+    keras.utils.set_random_seed(
+        config.seed
+    )  # TensorFlow then drops the tokenizers of systems that exist already
     found = {0: measure_shares(build_system(config, config.dictionaries), text)}
     for path in kept_checkpoints(model):
         system = load_system(model)
@@ -96,7 +106,9 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True, metavar="DIR")
     parser.add_argument("--source", type=Path, required=True, metavar="FILE")
     parser.add_argument("--target", type=Path, required=True, metavar="FILE")
-    parser.add_argument("--to", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON")
+    parser.add_argument(
+        "--to", type=Path, required=True, metavar="FILE", help="where the figures go, as JSON"
+    )
     options = parser.parse_args()
     measured = _by_update(options.model, ParallelText(options.source, options.target))
     with atomic_write(options.to) as file:

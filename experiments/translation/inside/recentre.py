@@ -1,6 +1,8 @@
-"""Initialises the matrices of a model around another centre; runs in the patched copy of the baseline.
+"""Initialises the matrices of a model around another centre; runs in the patched copy of the
+baseline.
 
-    python -m experiments.translation.inside.recentre --model DIR --config FILE --centre 0.2 --moved all
+    python -m experiments.translation.inside.recentre --model DIR --config FILE --centre 0.2 --moved
+    all
 
 Writes a checkpoint of update 0. `nmt train` with the same configuration continues from it.
 """
@@ -27,7 +29,11 @@ def _moves(variable: keras.Variable, moved: str) -> bool:
     if len(variable.shape) != 2 or moved == "all":
         return len(variable.shape) == 2
     is_embedding = variable.name == "embeddings"
-    return is_embedding if moved == "embeddings" else not is_embedding and variable.name not in _UNNORMALIZED
+    return (
+        is_embedding
+        if moved == "embeddings"
+        else not is_embedding and variable.name not in _UNNORMALIZED
+    )
 
 
 def main() -> None:
@@ -35,7 +41,9 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True, metavar="DIR")
     parser.add_argument("--config", type=Path, required=True, metavar="FILE")
     parser.add_argument("--centre", type=float, required=True)
-    parser.add_argument("--moved", choices=("all", "embeddings", "matrices"), default="all", help="default: all")
+    parser.add_argument(
+        "--moved", choices=("all", "embeddings", "matrices"), default="all", help="default: all"
+    )
     options = parser.parse_args()
     config = make_config(read_json(options.config))
     keras.utils.set_random_seed(config.seed)

@@ -1,4 +1,7 @@
-"""The paper's Table 2: each kind of normalization. A file added here is trained and reported with the rest."""
+"""The paper's Table 2: each kind of normalization.
+
+A file added here is trained and reported with the rest.
+"""
 
 from ..row import Row
 

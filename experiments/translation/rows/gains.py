@@ -8,7 +8,8 @@ from ..row import Row
 
 @keras.saving.register_keras_serializable(package="experiments.translation")
 class ScaledL2Normalization(keras.layers.Layer):
-    """`x / sqrt(sum(x^2) + n epsilon) * gain` over the last axis of n entries; the gains begin at `sqrt(n)`.
+    """`x / sqrt(sum(x^2) + n epsilon) * gain` over the last axis of n entries; the gains begin at
+    `sqrt(n)`.
 
     Args:
         epsilon: Added to the mean square, as in RMSNorm.
@@ -23,7 +24,9 @@ class ScaledL2Normalization(keras.layers.Layer):
 
     def build(self, input_shape):
         root = input_shape[-1] ** 0.5
-        self.gain = self.add_weight(name="gain", shape=input_shape[-1:], initializer=keras.initializers.Constant(root))
+        self.gain = self.add_weight(
+            name="gain", shape=input_shape[-1:], initializer=keras.initializers.Constant(root)
+        )
         self.built = True
 
     def call(self, inputs):
@@ -33,5 +36,10 @@ class ScaledL2Normalization(keras.layers.Layer):
 
 
 ROWS = [
-    Row("l2norm-scaled", "L2-Norm (gains from sqrt(n))", build=lambda name: ScaledL2Normalization(name=name), seeds=3)
+    Row(
+        "l2norm-scaled",
+        "L2-Norm (gains from sqrt(n))",
+        build=lambda name: ScaledL2Normalization(name=name),
+        seeds=3,
+    )
 ]

@@ -19,7 +19,10 @@ def _with_offset(name: str) -> keras.layers.Layer:
 
 
 def _centred_positions(name: str) -> keras.layers.Layer:
-    """Returns an RMSNorm. The model's sinusoids lose their mean, because its norms are built before it is traced."""
+    """Returns an RMSNorm.
+
+    The model's sinusoids lose their mean, because its norms are built before it is traced.
+    """
     from ..inside.centred_positions import centre_positions
 
     centre_positions()
@@ -33,13 +36,25 @@ _BUILT = {
 }
 
 
-def _row(name: str, label: str, corpus: str = CORPUS, seeds: int = 4, first_seed: int = 301, **norm) -> Row:
+def _row(
+    name: str, label: str, corpus: str = CORPUS, seeds: int = 4, first_seed: int = 301, **norm
+) -> Row:
     which = {"corpora": (corpus,), "seeds": seeds, "first_seed": first_seed}
     return Row(f"{corpus}-{name}", label, model_type="transformer", **which, **norm)
 
 
 ROWS = [
-    *(_row(kind, label, kind=kind) for kind, label in (("layernorm", "LayerNorm"), ("rmsnorm", "RMSNorm"))),
+    *(
+        _row(kind, label, kind=kind)
+        for kind, label in (("layernorm", "LayerNorm"), ("rmsnorm", "RMSNorm"))
+    ),
     *(_row(kind, label, build=build) for kind, (label, build) in _BUILT.items()),
-    _row("rmsnorm-offset", "RMSNorm with an offset, pre-norm", "multi30k_pre", 5, 101, build=_with_offset),
+    _row(
+        "rmsnorm-offset",
+        "RMSNorm with an offset, pre-norm",
+        "multi30k_pre",
+        5,
+        101,
+        build=_with_offset,
+    ),
 ]

@@ -1,4 +1,7 @@
-"""The paper's Figure 3: pRMSNorm by p. The points 6.25% and 100% are pRMSNorm and RMSNorm of Table 2."""
+"""The paper's Figure 3: pRMSNorm by p.
+
+The points 6.25% and 100% are pRMSNorm and RMSNorm of Table 2.
+"""
 
 from rmsnorm_tf import RMSNormalization
 
@@ -9,7 +12,14 @@ def _row(p: float) -> Row:
     def build(name: str) -> RMSNormalization:
         return RMSNormalization(partial=p, epsilon=1e-5, name=name)
 
-    return Row(f"partial-{p:g}", f"pRMSNorm (p = {p:g})", build=build, seeds=3, partial=p, step_size_of="rmsnorm")
+    return Row(
+        f"partial-{p:g}",
+        f"pRMSNorm (p = {p:g})",
+        build=build,
+        seeds=3,
+        partial=p,
+        step_size_of="rmsnorm",
+    )
 
 
 ROWS = [_row(p) for p in (0.001, 0.01, 0.125, 0.5)]

@@ -1,18 +1,26 @@
-"""The paper's Table 4, translation with a Transformer: each kind after the residual sums, and two kinds before them.
+"""The paper's Table 4, translation with a Transformer: each kind after the residual sums, and two
+kinds before them.
 
-A row without a norm takes steps smaller than those of a grid: only large ones might make it diverge. Two rows have more
-updates, because models with norms after the residual sums learn slowly.
+A row without a norm takes steps smaller than those of a grid: only large ones might make it
+diverge. Two rows have more updates, because models with norms after the residual sums learn slowly.
 """
 
 from ..row import Row
 
-_KINDS = {"none": "without a norm", "layernorm": "LayerNorm", "rmsnorm": "RMSNorm", "prmsnorm": "pRMSNorm"}
+_KINDS = {
+    "none": "without a norm",
+    "layernorm": "LayerNorm",
+    "rmsnorm": "RMSNorm",
+    "prmsnorm": "pRMSNorm",
+}
 
 
 _LONGER = {"learning_rate": 0.003, "finish_after": 1800, "valid_freq": 300}
 
 
-def _row(position: str, kind: str, name: str = "", label: str = "", seeds: int = 3, **options: float) -> Row:
+def _row(
+    position: str, kind: str, name: str = "", label: str = "", seeds: int = 3, **options: float
+) -> Row:
     """Returns a row; `name` and `label` are added to its own, and `options` to that of its position."""
     return Row(
         f"{position}-{kind}{name}",
@@ -28,5 +36,8 @@ ROWS = [
     *(_row("post", kind) for kind in _KINDS),
     *(_row("pre", kind) for kind in ("layernorm", "rmsnorm")),
     _row("post", "none", "-small-steps", ", small steps", seeds=1, learning_rate=0.0001),
-    *(_row("post", kind, "-longer", ", 1,800 updates", **_LONGER) for kind in ("layernorm", "rmsnorm")),
+    *(
+        _row("post", kind, "-longer", ", 1,800 updates", **_LONGER)
+        for kind in ("layernorm", "rmsnorm")
+    ),
 ]

@@ -13,7 +13,12 @@ from ..published import CENTRED, LABELS, TABLE2
 from ..results import Result, by_row
 from ..row import Row
 
-_MOVED = {"": "none", "embeddings": "embeddings", "matrices": "other matrices", "all": "all"}  # by `Row.moved`
+_MOVED = {
+    "": "none",
+    "embeddings": "embeddings",
+    "matrices": "other matrices",
+    "all": "all",
+}  # by `Row.moved`
 
 Rows = dict[Row, list[Result]]
 
@@ -26,7 +31,8 @@ def section(results: Sequence[Result]) -> Section | None:
         return None
     kinds = {row.kind for row in moved}
     usual = {row: done for row, done in rows.items() if row.name in TABLE2 and row.kind in kinds}
-    by_kind, shown = {row.kind: done for row, done in usual.items()}, {**usual, **moved}
+    by_kind = {row.kind: done for row, done in usual.items()}
+    shown = {**usual, **moved}
     other = {row.moved: done for row, done in moved.items() if row.kind == "layernorm"}
     published = " and ".join(f"{best:.1f} with {LABELS[kind]}" for kind, best in CENTRED.items())
     return Section(
@@ -41,7 +47,14 @@ def section(results: Sequence[Result]) -> Section | None:
             f"that move all. In the 30 validations of its Figure 4 (read from the authors' "
             f"vector drawing) the best BLEU is {published}.",
         ],
-        columns=["", "moved", "seeds", "best dev BLEU", "minus the usual centre", "RMSNorm minus LayerNorm"],
+        columns=[
+            "",
+            "moved",
+            "seeds",
+            "best dev BLEU",
+            "minus the usual centre",
+            "RMSNorm minus LayerNorm",
+        ],
         rows=[
             [
                 row.label,
@@ -49,18 +62,25 @@ def section(results: Sequence[Result]) -> Section | None:
                 str(len(done)),
                 spread([result.dev for result in done]),
                 _told(done, by_kind.get(row.kind, [])) if row.centre else "",
-                _told(done, other.get(row.moved, [])) if row.centre and row.kind == "rmsnorm" else "",
+                _told(done, other.get(row.moved, []))
+                if row.centre and row.kind == "rmsnorm"
+                else "",
             ]
             for row, done in shown.items()
         ],
-        data={row.name: {result.seed: result.dev for result in done} for row, done in shown.items()},
+        data={
+            row.name: {result.seed: result.dev for result in done} for row, done in shown.items()
+        },
         plot=lambda figure: _plot(figure, shown),
     )
 
 
 def _told(one: Sequence[Result], other: Sequence[Result]) -> str:
     """Returns the mean difference with its 95% interval as text, for the seeds that both have."""
-    gains = paired(*({result.seed: result for result in done} for done in (one, other)), lambda result: result.dev)
+    gains = paired(
+        *({result.seed: result for result in done} for done in (one, other)),
+        lambda result: result.dev,
+    )
     if len(gains) < 2:
         return f"{gains[0]:+.1f} (1 seed)" if gains else ""
     return signed(t_interval(gains))
@@ -73,15 +93,26 @@ def _plot(figure: Figure, rows: Rows) -> None:
     places = list(_MOVED)
     for number, kind in enumerate(dict.fromkeys(row.kind for row in rows)):
         scores = {
-            places.index(row.moved if row.centre else "") + 0.12 * (2 * number - 1): [result.dev for result in done]
+            places.index(row.moved if row.centre else "") + 0.12 * (2 * number - 1): [
+                result.dev for result in done
+            ]
             for row, done in rows.items()
             if row.kind == kind
         }
-        style, label = KINDS[kind], f"{LABELS[kind]}, mean of the seeds"
-        axes.plot(list(scores), list(map(mean, scores.values())), style.marker, color=style.color, label=label)
+        style = KINDS[kind]
+        label = f"{LABELS[kind]}, mean of the seeds"
+        axes.plot(
+            list(scores),
+            list(map(mean, scores.values())),
+            style.marker,
+            color=style.color,
+            label=label,
+        )
         for at, values in scores.items():
             axes.plot([at] * len(values), values, "_", color=style.color)
     axes.set_xticks(range(len(places)), [name.replace(" ", "\n") for name in _MOVED.values()])
     axes.set(xlabel="moved", ylabel="best dev BLEU")
     axes.plot([], [], "_", color="black", label="each seed")
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    figure.legend(
+        *axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False
+    )

@@ -22,7 +22,10 @@ _DIVERGED = 10  # an axis is logarithmic if the largest value is this many times
 
 def curve(done: Sequence[Result], name: str = "bleu") -> Curve:
     """Returns a value of the validations by update, for the updates that all seeds have reached."""
-    curves = [{each["update"]: each.get(name, math.nan) for each in result.log["validations"]} for result in done]
+    curves = [
+        {each["update"]: each.get(name, math.nan) for each in result.log["validations"]}
+        for result in done
+    ]
     common = set.intersection(*map(set, curves))
     return {update: [each[update] for each in curves] for update in sorted(common)}
 
@@ -32,7 +35,9 @@ def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -
     rows = {row: done for row, done in by_row(results).items() if row.section == "main"}
     if not rows:
         return None
-    curves, losses = ({row: curve(done, name) for row, done in rows.items()} for name in ("bleu", "train_loss"))
+    curves, losses = (
+        {row: curve(done, name) for row, done in rows.items()} for name in ("bleu", "train_loss")
+    )
     updates = sorted({update for found in curves.values() for update in found})
     updates = updates[::-1][:: -(-len(updates) // _MOST_COLUMNS)][::-1]  # the last included
     timed = processes[0]["updates"]["float32"] if processes else {}
@@ -52,16 +57,24 @@ def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -
         ],
         columns=["dev BLEU after N updates", *(f"N = {update:,}" for update in updates)],
         rows=[
-            [row.label, *(f"{mean(found[update]):.1f}" if update in found else "" for update in updates)]
+            [
+                row.label,
+                *(f"{mean(found[update]):.1f}" if update in found else "" for update in updates),
+            ]
             for row, found in curves.items()
         ],
-        data={row.name: {"bleu": found, "train_loss": losses[row]} for row, found in curves.items()},
+        data={
+            row.name: {"bleu": found, "train_loss": losses[row]} for row, found in curves.items()
+        },
         plot=lambda figure: _plot(figure, curves, losses, timed),
     )
 
 
 def _plot(
-    figure: Figure, curves: Mapping[Row, Curve], losses: Mapping[Row, Curve], timed: Mapping[str, Mapping[str, Any]]
+    figure: Figure,
+    curves: Mapping[Row, Curve],
+    losses: Mapping[Row, Curve],
+    timed: Mapping[str, Mapping[str, Any]],
 ) -> None:
     figure.set(size_inches=(13, 4.6), layout_engine="constrained")
     by_updates, by_time, loss = figure.subplots(1, 3)
@@ -79,7 +92,9 @@ def _plot(
     figure.legend(*handles, loc="outside lower center", ncols=3, frameon=False)
 
 
-def _draw(axes: Axes, curves: Mapping[Row, Curve], per_update: Callable[[Row], float] = lambda row: 1) -> None:
+def _draw(
+    axes: Axes, curves: Mapping[Row, Curve], per_update: Callable[[Row], float] = lambda row: 1
+) -> None:
     """Draws the mean over the seeds, and their range around it, with an x value for each update of a row."""
     for row, style in styles({row: kind_of(row) for row in curves}).items():
         x = [update * per_update(row) for update in curves[row]]

@@ -15,8 +15,12 @@ def section(measured: Mapping[str, Any] | None) -> Section | None:
     """Returns the section of the norms of untrained models, which were measured once for `multi30k`, or `None`."""
     if not measured:
         return None
-    sizes = {f"{each['embedding_size']}/{each['state_size']}": each["norms"] for each in measured["sizes"]}
-    epsilon, heads = measured["epsilon"], ["mean square / epsilon", *(f"change, {name}" for name in _KINDS.values())]
+    sizes = {
+        f"{each['embedding_size']}/{each['state_size']}": each["norms"]
+        for each in measured["sizes"]
+    }
+    epsilon = measured["epsilon"]
+    heads = ["mean square / epsilon", *(f"change, {name}" for name in _KINDS.values())]
     return Section(
         name="initial_scale",
         title="Re-scaling before training, at the model's own epsilon",
@@ -39,13 +43,17 @@ def section(measured: Mapping[str, Any] | None) -> Section | None:
 
 
 def _claim(sizes: Mapping[str, Norms], epsilon: float) -> Claim:
-    largest = {size: max(each["change"] for each in norms.values()) for size, norms in sizes.items()}
+    largest = {
+        size: max(each["change"] for each in norms.values()) for size, norms in sizes.items()
+    }
     told = " and ".join(f"{change:.0%} at {size}" for size, change in largest.items())
     return Claim(
         "Table 1: RMSNorm is invariant to re-scaled weights; here in models before training, with their epsilon",
         "invariant, without an epsilon",
         f"doubled weights change its output by up to {told}, epsilon {epsilon:.0e}",
-        "borne out" if max(largest.values()) <= NEGLIGIBLE else "only where the mean square is far above epsilon",
+        "borne out"
+        if max(largest.values()) <= NEGLIGIBLE
+        else "only where the mean square is far above epsilon",
     )
 
 

@@ -17,12 +17,20 @@ from ..row import Row
 def section(results: Sequence[Result]) -> Section | None:
     """Returns the section of the rows with another part, or `None` without any."""
     rows = by_row(results)
-    usual = {row.name: {each.seed: each for each in done} for row, done in rows.items() if row.section == "main"}
+    usual = {
+        row.name: {each.seed: each for each in done}
+        for row, done in rows.items()
+        if row.section == "main"
+    }
     changed = {row: done for row, done in rows.items() if row.section == "partial"}
     if not changed:
         return None
     gains = {
-        row: paired({each.seed: each for each in done}, usual.get(row.step_size_of, {}), lambda each: each.bleu)
+        row: paired(
+            {each.seed: each for each in done},
+            usual.get(row.step_size_of, {}),
+            lambda each: each.bleu,
+        )
         for row, done in changed.items()
     }
     sizes = _sizes(results[0])
@@ -35,7 +43,14 @@ def section(results: Sequence[Result]) -> Section | None:
             "RMSNorm are paired by seed, with 95% intervals. Nothing is judged. The paper shows "
             "Figure 3 as a plot, without a vector drawing, so its values were not read off."
         ],
-        columns=["", *(f"k of {size}" for size in sizes), "seeds", "best dev BLEU", "BLEU", "minus RMSNorm"],
+        columns=[
+            "",
+            *(f"k of {size}" for size in sizes),
+            "seeds",
+            "best dev BLEU",
+            "BLEU",
+            "minus RMSNorm",
+        ],
         rows=[
             [
                 row.label,
@@ -47,7 +62,10 @@ def section(results: Sequence[Result]) -> Section | None:
             ]
             for row, done in changed.items()
         ],
-        data={row.name: {"seeds": len(done), "differences": gains[row]} for row, done in changed.items()},
+        data={
+            row.name: {"seeds": len(done), "differences": gains[row]}
+            for row, done in changed.items()
+        },
         plot=lambda figure: _plot(figure, gains),
     )
 
@@ -70,10 +88,20 @@ def _plot(figure: Figure, gains: dict[Row, list[float]]) -> None:
     figure.set(size_inches=(9.5, 1.8 + 0.5 * len(gains)), layout_engine="constrained")
     drawn = [
         Judged(
-            Question("", "", "equal", "", pair=f"{row.label} minus RMSNorm", differences=found, unit=" BLEU"),
+            Question(
+                "",
+                "",
+                "equal",
+                "",
+                pair=f"{row.label} minus RMSNorm",
+                differences=found,
+                unit=" BLEU",
+            ),
             1.0 if len(found) > 1 else None,
         )
         for row, found in gains.items()
     ]
     draw_differences(axes := figure.subplots(), drawn)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(
+        *axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
+    )

@@ -25,7 +25,8 @@ def section(results: Sequence[Result]) -> Section | None:
     log = next(iter(rows.values()))[0].log
     tests = log["tests"]
     scores: dict[Row, Scores] = {
-        row: {"dev": [each.dev for each in done]} | {test: [each.test(test) for each in done] for test in tests}
+        row: {"dev": [each.dev for each in done]}
+        | {test: [each.test(test) for each in done] for test in tests}
         for row, done in rows.items()
     }
     cells = [_cells(row, done, scores[row]) for row, done in rows.items()]
@@ -51,7 +52,8 @@ def _on_failure(rows: dict[Row, list[Result]]) -> list[Claim]:
     failing = next((done for row, done in rows.items() if row.name == FAILS), None)
     if failing is None:
         return []
-    found, updates = [each.dev for each in failing], failing[0].log["validations"][-1]["update"]
+    found = [each.dev for each in failing]
+    updates = failing[0].log["validations"][-1]["update"]
     return [
         Claim(
             "Table 4: a Transformer without a norm fails to train",
@@ -69,12 +71,20 @@ def _on_options(rows: dict[Row, list[Result]]) -> list[str]:
     for row, done in rows.items():
         labels.setdefault(differences(done[0], rows[usual][0]), []).append(row.label)
     own = "; ".join(f"{_with(names)} {options}" for options, names in labels.items() if options)
-    return [f"All rows have the options of {usual.label}, apart from the norm. Exceptions: {own}."] if own else []
+    return (
+        [f"All rows have the options of {usual.label}, apart from the norm. Exceptions: {own}."]
+        if own
+        else []
+    )
 
 
 def _with(labels: Sequence[str]) -> str:
     """Returns the beginning of a sentence on what these rows have."""
-    return f"{labels[0]} has" if len(labels) == 1 else f"{', '.join(labels[:-1])} and {labels[-1]} have"
+    return (
+        f"{labels[0]} has"
+        if len(labels) == 1
+        else f"{', '.join(labels[:-1])} and {labels[-1]} have"
+    )
 
 
 def _cells(row: Row, done: Sequence[Result], found: Scores) -> dict[str, str]:
@@ -88,17 +98,30 @@ def _cells(row: Row, done: Sequence[Result], found: Scores) -> dict[str, str]:
         ),
         **{f"{name} BLEU, tested checkpoint": spread(values) for name, values in found.items()},
         "dev BLEU, last checkpoint": spread([each.log["validations"][-1]["bleu"] for each in done]),
-        "paper: BLEU 2014, 2017": ", ".join(map(str, RESULTS[row.name].bleu)) if row.name in RESULTS else "",
+        "paper: BLEU 2014, 2017": ", ".join(map(str, RESULTS[row.name].bleu))
+        if row.name in RESULTS
+        else "",
     }
 
 
 def differences(one: Result, other: Result) -> str:
-    """Returns the options that differ between two trainings besides their norm, their seed, and what a grid has chosen.
+    """Returns the options that differ between two trainings besides their norm, their seed, and
+    what a grid has chosen.
 
     They are part of a sentence; an empty string if none does.
     """
-    ours, theirs = one.log["options"], other.log["options"]
-    meant = _MEANT | ({"learning_rate"} if one.log["step_size_chosen"] and other.log["step_size_chosen"] else set())
-    names = sorted(name for name in (ours.keys() | theirs.keys()) - meant if ours.get(name) != theirs.get(name))
+    ours = one.log["options"]
+    theirs = other.log["options"]
+    meant = _MEANT | (
+        {"learning_rate"}
+        if one.log["step_size_chosen"] and other.log["step_size_chosen"]
+        else set()
+    )
+    names = sorted(
+        name for name in (ours.keys() | theirs.keys()) - meant if ours.get(name) != theirs.get(name)
+    )
     default = "the default"
-    return " and ".join(f"`{name}` {ours.get(name, default)} instead of {theirs.get(name, default)}" for name in names)
+    return " and ".join(
+        f"`{name}` {ours.get(name, default)} instead of {theirs.get(name, default)}"
+        for name in names
+    )

@@ -14,19 +14,33 @@ def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -
     """Returns the section of the times of the main rows, or `None` without any; see `Book.read_times`."""
     if not processes:
         return None
-    times, updates = processes[0], processes[0]["updates"]["float32"]
-    main = {each.row.normalization: each.row for each in reversed(results) if each.row.section == "main"}
+    times = processes[0]
+    updates = processes[0]["updates"]["float32"]
+    main = {
+        each.row.normalization: each.row for each in reversed(results) if each.row.section == "main"
+    }
     labels = {kind: main[kind].label for kind in updates if kind in main}
     if not labels:
         return None
     if "none" in labels:
         labels["none"] = "without a norm"
     first = next(each for each in results if each.row.normalization in labels)
-    rows = {kind: RESULTS[row.name].seconds for kind, row in main.items() if row.name in RESULTS and kind in labels}
+    rows = {
+        kind: RESULTS[row.name].seconds
+        for kind, row in main.items()
+        if row.name in RESULTS and kind in labels
+    }
     names = ("baseline", "layernorm") if first.row.model_type == "rnn" else ("", "post-layernorm")
-    published = {kind: RESULTS[name].seconds for kind, name in zip(("none", "layernorm"), names, strict=True) if name}
+    published = {
+        kind: RESULTS[name].seconds
+        for kind, name in zip(("none", "layernorm"), names, strict=True)
+        if name
+    }
     seconds = [
-        {AGAIN if kind == SECOND else kind: found["rounds"] for kind, found in each["updates"]["float32"].items()}
+        {
+            AGAIN if kind == SECOND else kind: found["rounds"]
+            for kind, found in each["updates"]["float32"].items()
+        }
         for each in processes
     ]
     options = first.log["options"]

@@ -1,1 +1,4 @@
-"""An HTTP service of SavedModels, which speaks the REST API of TensorFlow Serving. Only its page knows translation."""
+"""An HTTP service of SavedModels, which speaks the REST API of TensorFlow Serving.
+
+Only its page knows translation.
+"""

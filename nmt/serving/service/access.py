@@ -25,11 +25,12 @@ _CLOSE = {"Connection": "close"}
 class Access:
     """Who may call the service.
 
-    Attributes:
-        hosts: Names of the service, besides `localhost` and all IP addresses; `*` stands for any. A page of another
-            site can make its own name point to the service's address. The browser of its reader then sends that name.
-        any_content_type: Whether POST needs no `Content-Type: application/json`. A page of another site can send other
-            types without asking the service first.
+    Attributes: hosts: Names of the service, besides `localhost` and all IP addresses; `*` stands
+        for any. A page of another
+            site can make its own name point to the service's address. The browser of its reader
+            then sends that name.
+        any_content_type: Whether POST needs no `Content-Type: application/json`. A page of another
+            site can send other types without asking the service first.
         key: What `Authorization: Bearer KEY` must hold, if anything.
     """
 
@@ -43,7 +44,9 @@ def read_key(path: Path) -> str:
     try:
         text = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeError) as error:
-        raise UserError(f"the key file {path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise UserError(
+            f"the key file {path} cannot be read: {getattr(error, 'strerror', None) or error}"
+        ) from None
     if len(text) < 16 or not re.fullmatch(r"[!-~]+", text):
         raise UserError(
             f"the key file {path} must hold one word of at least 16 ASCII characters; `openssl rand -hex 32` makes one"
@@ -55,7 +58,8 @@ class Gate:
     """Passes on the requests that may be answered, and refuses the others."""
 
     def __init__(self, app: ASGIApp, access: Access):
-        self._app, self._access = app, access
+        self._app = app
+        self._access = access
         self._hosts = {_name(host) for host in access.hosts}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -79,10 +83,16 @@ class Gate:
 
     def _check(self, scope: Scope, headers: Headers) -> None:
         """Raises `Refused` unless the request may be answered."""
-        framing = "transfer-encoding" in headers and ("content-length" in headers or scope["http_version"] != "1.1")
+        framing = "transfer-encoding" in headers and (
+            "content-length" in headers or scope["http_version"] != "1.1"
+        )
         if framing or not scope["raw_path"].startswith(b"/"):
             # A proxy in front may take such a request for another one, or for two.
-            raise Refused(400, "the length or the target of the request can be read in two ways; send only one", _CLOSE)
+            raise Refused(
+                400,
+                "the length or the target of the request can be read in two ways; send only one",
+                _CLOSE,
+            )
         host = headers.get("host")
         if host is not None and not self._knows(host):
             text = f"this service does not answer for the host {host[:100]!r}; --allowed_hosts names more"
@@ -94,7 +104,11 @@ class Gate:
             text = "this service needs the header Authorization: Bearer KEY, with the key of its --api_key_file"
             raise Refused(401, text, _CLOSE | {"WWW-Authenticate": "Bearer"})
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if scope["method"] == "POST" and kind != "application/json" and not self._access.any_content_type:
+        if (
+            scope["method"] == "POST"
+            and kind != "application/json"
+            and not self._access.any_content_type
+        ):
             text = "POST needs the header Content-Type: application/json, or a service with --any_content_type"
             raise Refused(415, text, _CLOSE)
 
@@ -106,7 +120,11 @@ class Gate:
         with contextlib.suppress(ValueError):  # it is not an address
             ipaddress.ip_address(name.strip("[]"))
             return True
-        return name == "localhost" or name.endswith(".localhost") or not self._hosts.isdisjoint((name, "*"))
+        return (
+            name == "localhost"
+            or name.endswith(".localhost")
+            or not self._hosts.isdisjoint((name, "*"))
+        )
 
 
 def _name(host: str) -> str | None:

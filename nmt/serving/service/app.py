@@ -11,7 +11,14 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from prometheus_client import CONTENT_TYPE_LATEST, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    Counter,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -26,13 +33,18 @@ from .store import Served, Store
 
 _LOOK_EVERY = 1.0  # seconds between two looks for new versions
 _LARGE = 10_000  # bytes of a request, or values of a response, that are handled in a thread
-_READ_BEFORE_413 = 8  # times the limit; else the client would get a lost connection in place of the answer
+_READ_BEFORE_413 = (
+    8  # times the limit; else the client would get a lost connection in place of the answer
+)
 disable_created_metrics()
 # The label `model` is the name of a loaded model, or empty.
 _REQUESTS = Counter("nmt_requests", "Requests to predict, by HTTP status", ("model", "status"))
 _ROWS = Counter("nmt_rows", "Rows (sentences) in answered requests", ("model",))
 _SECONDS = Histogram(
-    "nmt_request_seconds", "Seconds from the headers of a request to its response", ("model",), buckets=SECONDS
+    "nmt_request_seconds",
+    "Seconds from the headers of a request to its response",
+    ("model",),
+    buckets=SECONDS,
 )
 _LEFT = Counter("nmt_clients_left", "Requests whose client left before the response")
 _VERSION = Gauge("nmt_model_version", "Version of a model that is served", ("model",))
@@ -44,7 +56,8 @@ class Service:
     """The ASGI application of a store of models, which `Store.open` has loaded."""
 
     def __init__(self, store: Store, limits: Limits, access: Access):
-        self._store, self._limits = store, limits
+        self._store = store
+        self._limits = limits
         self._batcher = Batcher(limits)
         self._outbox = Outbox(limits.unread)
         routes = [
@@ -76,7 +89,9 @@ class Service:
         while True:
             _VERSION.clear()
             # A `Served` in this loop would keep a dropped model in memory until the next look.
-            for name, version in {key: served.version for key, served in self._store.served.items()}.items():
+            for name, version in {
+                key: served.version for key, served in self._store.served.items()
+            }.items():
                 _VERSION.labels(name).set(version)
             await asyncio.sleep(_LOOK_EVERY)
             why = ""
@@ -90,7 +105,9 @@ class Service:
 
     async def _ready(self, _: Request) -> Response:
         ready = bool(self._store.served)
-        return JSONResponse({"status": "ready" if ready else "no model is loaded"}, 200 if ready else 503)
+        return JSONResponse(
+            {"status": "ready" if ready else "no model is loaded"}, 200 if ready else 503
+        )
 
     async def _show_metrics(self, _: Request) -> Response:
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
@@ -109,19 +126,33 @@ class Service:
 
     async def _metadata(self, request: Request) -> Response:
         served = self._find(request)
-        spec = {"name": request.path_params["name"], "signature_name": "", "version": str(served.version)}
+        spec = {
+            "name": request.path_params["name"],
+            "signature_name": "",
+            "version": str(served.version),
+        }
         return JSONResponse(
-            {"model_spec": spec, "metadata": {"signature_def": {"signature_def": served.model.metadata}}}
+            {
+                "model_spec": spec,
+                "metadata": {"signature_def": {"signature_def": served.model.metadata}},
+            }
         )
 
     async def _status(self, request: Request) -> Response:
-        name, version = request.path_params["name"], request.path_params.get("version")
-        states = {str(v): ("END", "UNKNOWN", why) for (n, v), why in self._store.broken.items() if n == name}
+        name = request.path_params["name"]
+        version = request.path_params.get("version")
+        states = {
+            str(v): ("END", "UNKNOWN", why)
+            for (n, v), why in self._store.broken.items()
+            if n == name
+        }
         if name in (served := self._store.served):
             number = str(served[name].version)
             why = states.pop(number, ("",))[-1]  # its files were changed to some that are refused
             states = {number: ("AVAILABLE", "OK", why), **states}
-        shown = [_state(number, *state) for number, state in states.items() if version in (None, number)]
+        shown = [
+            _state(number, *state) for number, state in states.items() if version in (None, number)
+        ]
         if not shown:
             self._find(request)  # raises
         return JSONResponse({"model_version_status": shown})
@@ -134,7 +165,10 @@ class Service:
             raise Refused(400, "this service has only the method :predict")
         if request.method != "POST":
             raise Refused(405, "predict needs POST", {"Allow": "POST"})
-        start, label, status, rows = time.monotonic(), "", 500, 0
+        start = time.monotonic()
+        label = ""
+        status = 500
+        rows = 0
         try:
             model = self._find(request).model
             label = request.path_params["name"]
@@ -148,9 +182,12 @@ class Service:
             work = self._batcher.run(prediction.signature, prediction.inputs, prediction.rows)
             outputs = await self._until(work, request, left)
             values = sum(array.size for array in outputs.values())
-            content = await _aside(values, rest.render, outputs, prediction.rows if prediction.by_row else None)
+            content = await _aside(
+                values, rest.render, outputs, prediction.rows if prediction.by_row else None
+            )
             response = self._outbox.response(content)
-            status, rows = 200, prediction.rows
+            status = 200
+            rows = prediction.rows
             return response
         except Refused as refused:
             status = refused.status_code
@@ -162,14 +199,18 @@ class Service:
 
     async def _read(self, request: Request) -> bytes:
         """Returns the body of a request, within the limits of size and time."""
-        size, limit = request.headers.get("content-length", "0"), self._limits.body
+        size = request.headers.get("content-length", "0")
+        limit = self._limits.body
         known = int(size[:20]) if size.isascii() and size.isdecimal() else 0
-        too_large = Refused(413, f"a request may have {limit} bytes; send several", {"Connection": "close"})
+        too_large = Refused(
+            413, f"a request may have {limit} bytes; send several", {"Connection": "close"}
+        )
         if known > limit * _READ_BEFORE_413 or (known > limit and "expect" in request.headers):
             raise too_large
 
         async def read() -> bytes:
-            parts, length = [], 0
+            parts = []
+            length = 0
             async for part in request.stream():
                 length += len(part)
                 if length > limit * _READ_BEFORE_413:
@@ -186,19 +227,27 @@ class Service:
             _LEFT.inc()
             raise Refused(499, "the client left") from None
         except (asyncio.TimeoutError, TimeoutError):
-            raise Refused(408, "the body of the request did not arrive in time", {"Connection": "close"}) from None
+            raise Refused(
+                408, "the body of the request did not arrive in time", {"Connection": "close"}
+            ) from None
 
     async def _until(self, work: Coroutine, request: Request, seconds: float) -> Arrays:
         """Returns the outputs, or raises `Refused` if the time ends or the client leaves before they are there."""
-        computing, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_left(request))
+        computing = asyncio.ensure_future(work)
+        leaving = asyncio.ensure_future(_left(request))
         try:
-            await asyncio.wait({computing, leaving}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(
+                {computing, leaving}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            )
             if computing.done():
                 return computing.result()
             if leaving.done():
                 _LEFT.inc()
                 raise Refused(499, "the client left")
-            raise Refused(504, f"no result within {self._limits.deadline:g} seconds; send less, or try again later")
+            raise Refused(
+                504,
+                f"no result within {self._limits.deadline:g} seconds; send less, or try again later",
+            )
         finally:
             for task in (computing, leaving):
                 task.cancel()
@@ -206,7 +255,10 @@ class Service:
 
 
 async def _aside(size: int, function: Callable[..., Result], *arguments: Any) -> Result:
-    """Returns the result of a function. Something large is handled in a thread, so that other requests go on."""
+    """Returns the result of a function.
+
+    Something large is handled in a thread, so that other requests go on.
+    """
     return await asyncio.to_thread(function, *arguments) if size > _LARGE else function(*arguments)
 
 
@@ -217,13 +269,19 @@ async def _left(request: Request) -> None:
 
 
 def _state(version: str, state: str, code: str, message: str) -> dict:
-    return {"version": version, "state": state, "status": {"error_code": code, "error_message": message}}
+    return {
+        "version": version,
+        "state": state,
+        "status": {"error_code": code, "error_message": message},
+    }
 
 
 async def _say_where(request: Request, refused: Refused) -> Response:
     """Says more than "Not Found", which a path gets that no route has."""
     known = refused.detail != "Not Found"
-    return await refusal(request, refused if known else Refused(404, "there is no such path; see /v1/models"))
+    return await refusal(
+        request, refused if known else Refused(404, "there is no such path; see /v1/models")
+    )
 
 
 async def _say_failed(_: Request, error: Exception) -> Response:
@@ -237,7 +295,10 @@ def _page() -> Response:
 
     def hashes(tag: str) -> str:
         texts = re.findall(f"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
-        return " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(x.encode()).digest()).decode()}'" for x in texts)
+        return " ".join(
+            f"'sha256-{base64.b64encode(hashlib.sha256(x.encode()).digest()).decode()}'"
+            for x in texts
+        )
 
     policy = (
         f"default-src 'none'; script-src {hashes('script')}; style-src {hashes('style')}; connect-src 'self'; "

@@ -20,8 +20,12 @@ from .loaded_model import Arrays, ServedFunction
 
 _LONGEST_WAIT = 0.1  # seconds to wait for callers after a long batch
 SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30)
-_BATCH_SECONDS = Histogram("nmt_batch_seconds", "Seconds in which a batch was computed", buckets=SECONDS)
-_BATCH_ROWS = Histogram("nmt_batch_rows", "Rows of the computed batches", buckets=[2**i for i in range(10)])
+_BATCH_SECONDS = Histogram(
+    "nmt_batch_seconds", "Seconds in which a batch was computed", buckets=SECONDS
+)
+_BATCH_ROWS = Histogram(
+    "nmt_batch_rows", "Rows of the computed batches", buckets=[2**i for i in range(10)]
+)
 _WAITING = Gauge("nmt_rows_waiting", "Rows in the queue")
 _RUNNING = Gauge("nmt_rows_running", "Rows being computed")
 _log = logging.getLogger("serve")
@@ -36,7 +40,9 @@ class _Piece:
     rows: int
     size: int  # bytes of the inputs
     joinable: bool  # whether pieces of other requests may be computed with it
-    result: asyncio.Future = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    result: asyncio.Future = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
 
     @property
     def places(self) -> int:
@@ -47,12 +53,13 @@ class _Piece:
 class Batcher:
     """Computes requests, those of one signature together.
 
-    A request that is larger than a batch is computed in pieces. Each goes to the end of the queue when the one before
-    is computed, so that others do not wait for all of them.
+    A request that is larger than a batch is computed in pieces. Each goes to the end of the queue
+    when the one before is computed, so that others do not wait for all of them.
 
-    The idle workers share what waits; none takes more than a batch. A worker expects that the callers of its last batch
-    send another request when they have their response. It waits for its share of what these and the queue then hold, no
-    longer than `limits.batch_wait` or 1/20 of the last batch's time (at most `_LONGEST_WAIT`), whichever is longer.
+    The idle workers share what waits; none takes more than a batch. A worker expects that the
+    callers of its last batch send another request when they have their response. It waits for its
+    share of what these and the queue then hold, no longer than `limits.batch_wait` or 1/20 of the
+    last batch's time (at most `_LONGEST_WAIT`), whichever is longer.
     """
 
     def __init__(self, limits: Limits):
@@ -77,17 +84,24 @@ class Batcher:
             self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def run(self, signature: ServedFunction, inputs: Arrays, rows: int) -> Arrays:
-        """Returns the outputs for the inputs. A caller that is cancelled gives its place in the queue back.
+        """Returns the outputs for the inputs. A caller that is cancelled gives its place in the
+        queue back.
 
         Raises:
             Refused: The queue is full, the request has too many rows, or the model refuses it.
         """
-        # Rows that cannot be computed apart from each other are one batch, so that others do not wait for many.
-        most = self._limits.batch if signature.has_rows and not signature.joinable else self._limits.rows
+        # Rows that cannot be computed apart from each other are one batch, so that others do not
+        # wait for many.
+        most = (
+            self._limits.batch
+            if signature.has_rows and not signature.joinable
+            else self._limits.rows
+        )
         if rows > (most := min(most, self._limits.queue)):
             raise Refused(413, f"a request may have {most} rows, this one has {rows}; send several")
         pieces = self._cut(signature, inputs, rows)
-        places, size = sum(piece.places for piece in pieces), sum(piece.size for piece in pieces)
+        places = sum(piece.places for piece in pieces)
+        size = sum(piece.size for piece in pieces)
         is_full = self._rows_waiting + self._rows_running + places > self._limits.queue
         if is_full or (self._bytes and self._bytes + size > self._limits.queue_bytes):
             raise Refused(429, "the queue is full; try again later", {"Retry-After": "1"})
@@ -98,26 +112,42 @@ class Batcher:
             while pieces:
                 piece = pieces.popleft()
                 found.append(await self._result(piece))
-                if piece.rows < rows and any(len(array) != piece.rows for array in found[-1].values()):
+                if piece.rows < rows and any(
+                    len(array) != piece.rows for array in found[-1].values()
+                ):
                     # The outputs cannot be put together, so all rows are computed at once.
                     self._count(waiting=rows - sum(each.places for each in pieces))
-                    pieces, found = deque([_Piece(signature, inputs, rows, size, joinable=False)]), []
+                    pieces = deque([_Piece(signature, inputs, rows, size, joinable=False)])
+                    found = []
         finally:
             self._bytes -= size
             self._count(waiting=-sum(piece.places for piece in pieces))
-        return found[0] if len(found) == 1 else {name: np.concatenate([x[name] for x in found]) for name in found[0]}
+        return (
+            found[0]
+            if len(found) == 1
+            else {name: np.concatenate([x[name] for x in found]) for name in found[0]}
+        )
 
     def _cut(self, signature: ServedFunction, inputs: Arrays, rows: int) -> deque[_Piece]:
-        """Returns the pieces of a request. Each fits into a batch, or is a row that is larger than one."""
+        """Returns the pieces of a request.
+
+        Each fits into a batch, or is a row that is larger than one.
+        """
         if not signature.joinable:
             size = sum(int(_sizes(array).sum()) for array in inputs.values())
             return deque([_Piece(signature, inputs, rows, size, joinable=False)])
-        pieces, start, sizes = deque(), 0, sum(_sizes(array) for array in inputs.values())
+        pieces = deque()
+        start = 0
+        sizes = sum(_sizes(array) for array in inputs.values())
         while start < rows or not pieces:
             total = np.cumsum(sizes[start : start + self._limits.batch])
-            end = min(rows, start + max(1, int(np.searchsorted(total, self._limits.batch_bytes, "right"))))
+            end = min(
+                rows, start + max(1, int(np.searchsorted(total, self._limits.batch_bytes, "right")))
+            )
             part = {name: array[start:end] for name, array in inputs.items()}
-            pieces.append(_Piece(signature, part, end - start, int(sizes[start:end].sum()), joinable=True))
+            pieces.append(
+                _Piece(signature, part, end - start, int(sizes[start:end].sum()), joinable=True)
+            )
             start = end
         return pieces
 
@@ -155,7 +185,9 @@ class Batcher:
                 self._count(running=-places)
                 self._expected = self._share(places)
             ended = time.monotonic()
-            self._wait_until = ended + max(self._limits.batch_wait, min(_LONGEST_WAIT, (ended - begun) / 20))
+            self._wait_until = ended + max(
+                self._limits.batch_wait, min(_LONGEST_WAIT, (ended - begun) / 20)
+            )
             del pieces  # else they keep their model in memory until the next batch
 
     async def _until_enough_wait(self) -> None:
@@ -184,13 +216,20 @@ class Batcher:
         """Takes the first piece, and the others of its signature that fit into the same batch."""
         most = self._share()
         first = self._waiting.popleft()
-        pieces, rows, size = [first], first.places, first.size
+        pieces = [first]
+        rows = first.places
+        size = first.size
         for piece in list(self._waiting) if first.joinable else ():
             joins = piece.joinable and piece.signature is first.signature
-            if joins and rows + piece.places <= most and size + piece.size <= self._limits.batch_bytes:
+            if (
+                joins
+                and rows + piece.places <= most
+                and size + piece.size <= self._limits.batch_bytes
+            ):
                 self._waiting.remove(piece)
                 pieces.append(piece)
-                rows, size = rows + piece.places, size + piece.size
+                rows = rows + piece.places
+                size = size + piece.size
         return pieces
 
     async def _compute(self, pieces: list[_Piece]) -> None:
@@ -208,7 +247,9 @@ class Batcher:
         for piece, result in zip(pieces, results, strict=True):
             if not piece.result.done():  # else its caller has left
                 is_refused = isinstance(result, Refused)
-                piece.result.set_exception(result) if is_refused else piece.result.set_result(result)
+                piece.result.set_exception(result) if is_refused else piece.result.set_result(
+                    result
+                )
 
 
 def _run(pieces: list[_Piece]) -> list[Arrays]:
@@ -217,7 +258,10 @@ def _run(pieces: list[_Piece]) -> list[Arrays]:
     if len(pieces) == 1:
         return [signature.run(pieces[0].inputs)]
     joined = signature.run(
-        {name: np.concatenate([piece.inputs[name] for piece in pieces]) for name in signature.inputs}
+        {
+            name: np.concatenate([piece.inputs[name] for piece in pieces])
+            for name in signature.inputs
+        }
     )
     ends = np.cumsum([piece.rows for piece in pieces])
     if any(len(array) != ends[-1] for array in joined.values()):
@@ -229,15 +273,27 @@ def _run(pieces: list[_Piece]) -> list[Arrays]:
 def _sizes(array: np.ndarray) -> np.ndarray:
     """Returns the bytes of each row of an input, or of all of it if it has no rows."""
     is_text = array.dtype == object
-    sizes = np.asarray(np.frompyfunc(len, 1, 1)(array), int) if is_text else np.full(array.shape, array.itemsize)
-    return sizes.reshape(len(array), math.prod(array.shape[1:])).sum(1) if array.ndim else sizes[np.newaxis]
+    sizes = (
+        np.asarray(np.frompyfunc(len, 1, 1)(array), int)
+        if is_text
+        else np.full(array.shape, array.itemsize)
+    )
+    return (
+        sizes.reshape(len(array), math.prod(array.shape[1:])).sum(1)
+        if array.ndim
+        else sizes[np.newaxis]
+    )
 
 
 def _refusal(error: Exception) -> Refused:
     if isinstance(error, tf.errors.InvalidArgumentError):
         return Refused(400, f"the model refuses the inputs: {_reason(error)}")
     if isinstance(error, (tf.errors.ResourceExhaustedError, tf.errors.UnavailableError)):
-        return Refused(503, "the model does not have enough memory or is busy; try again later", {"Retry-After": "1"})
+        return Refused(
+            503,
+            "the model does not have enough memory or is busy; try again later",
+            {"Retry-After": "1"},
+        )
     _log.error("a model failed: %s: %s", type(error).__name__, str(error)[:1000])
     return Refused(500, "the model failed; the log of the service says why")
 

@@ -11,7 +11,8 @@ _log = logging.getLogger("serve")
 
 
 class Places:
-    """The open connections. When there are more than a limit, the one that is idle for longest is ended.
+    """The open connections. When there are more than a limit, the one that is idle for longest is
+    ended.
 
     A connection is idle while no request on it is in progress.
     """
@@ -36,25 +37,30 @@ class Places:
             self._idle[connection] = None
             *others, _ = self._idle
             if others and len(self._idle) + len(self._busy) > self._most:
-                ended = min(others, key=lambda each: each.transport.get_write_buffer_size() > 0)  # else it is read now
+                ended = min(
+                    others, key=lambda each: each.transport.get_write_buffer_size() > 0
+                )  # else it is read now
                 del self._idle[ended]
                 ended.transport.abort()
 
 
 class Connection(asyncio.Protocol):
-    """Ends a connection whose client does not send the head of a request, or does not read a response, in time.
+    """Ends a connection whose client does not send the head of a request, or does not read a
+    response, in time.
 
-    It passes everything on to the protocol of uvicorn, which alone limits only the time between two requests.
+    It passes everything on to the protocol of uvicorn, which alone limits only the time between two
+    requests.
 
     The ASGI scope of each request has this connection in its `state`.
 
-    Args:
-        protocol: The protocol of uvicorn, which gets the other arguments.
-        places: All connections of the service.
-        limits: `headers_timeout` for the head of the next request; `deadline` to read what waits, at most `PIECE`.
+    Args: protocol: The protocol of uvicorn, which gets the other arguments. places: All connections
+        of the service. limits: `headers_timeout` for the head of the next request; `deadline` to
+        read what waits, at most `PIECE`.
     """
 
-    def __init__(self, protocol: Callable, places: Places, limits: Limits, *, app_state: dict, **given):
+    def __init__(
+        self, protocol: Callable, places: Places, limits: Limits, *, app_state: dict, **given
+    ):
         self._protocol = protocol(app_state=app_state | {"connection": self}, **given)
         self.places = places
         self._limits = limits
@@ -76,9 +82,11 @@ class Connection(asyncio.Protocol):
             self.places.update(self)
 
     async def until_open(self) -> None:
-        """Returns at once if the connection is open; else when it is lost, after which uvicorn sends nothing.
+        """Returns at once if the connection is open; else when it is lost, after which uvicorn
+        sends nothing.
 
-        uvicorn itself answers invalid HTTP in the body of a request that is being answered, and then closes.
+        uvicorn itself answers invalid HTTP in the body of a request that is being answered, and
+        then closes.
         """
         if self.transport.is_closing():
             await self.lost.wait()
@@ -86,7 +94,9 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:
         self.transport = transport
         self._protocol.connection_made(transport)
-        transport.set_write_buffer_limits(high=0)  # pause_writing is called when anything waits to be sent
+        transport.set_write_buffer_limits(
+            high=0
+        )  # pause_writing is called when anything waits to be sent
         self.places.update(self)
         self._watch()
 
@@ -103,14 +113,17 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._protocol.pause_writing()
-        self._response_timer = asyncio.get_running_loop().call_later(self._limits.deadline, self._cut_off)
+        self._response_timer = asyncio.get_running_loop().call_later(
+            self._limits.deadline, self._cut_off
+        )
 
     def resume_writing(self) -> None:
         self._response_timer = _stopped(self._response_timer)
         self._protocol.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._request_timer, self._response_timer = _stopped(self._request_timer), _stopped(self._response_timer)
+        self._request_timer = _stopped(self._request_timer)
+        self._response_timer = _stopped(self._response_timer)
         self._protocol.connection_lost(exc)
         self.lost.set()
         self.places.update(self)

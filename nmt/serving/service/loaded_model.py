@@ -19,27 +19,35 @@ Arrays = dict[str, np.ndarray]
 class ServedFunction:
     """A function of a model, from named arrays to named arrays.
 
-    Attributes:
-        inputs: Shapes and types of the inputs, by name.
-        outputs: Names of the outputs.
-        has_rows: Whether the first dimension of every input counts rows.
-        joinable: Whether rows of several requests can be computed together: no other dimension is unknown.
-        unusable: Name and type of an input or output that JSON cannot hold, such as a complex number; else empty.
+    Attributes: inputs: Shapes and types of the inputs, by name. outputs: Names of the outputs.
+        has_rows: Whether the first dimension of every input counts rows. joinable: Whether rows of
+        several requests can be computed together: no other dimension is unknown. unusable: Name and
+        type of an input or output that JSON cannot hold, such as a complex number; else empty.
     """
 
     def __init__(self, function: Any):
         self._function = function
         self.inputs: Mapping[str, tf.TensorSpec] = function.structured_input_signature[1]
         self.outputs = frozenset(function.structured_outputs)
-        self.has_rows = bool(self.inputs) and all(_has_rows(spec.shape) for spec in self.inputs.values())
+        self.has_rows = bool(self.inputs) and all(
+            _has_rows(spec.shape) for spec in self.inputs.values()
+        )
         specs = self.inputs | function.structured_outputs
-        shapes = [spec.shape for spec in (*self.inputs.values(), *function.structured_outputs.values())]
-        self.joinable = self.has_rows and all(_has_rows(x) and x[1:].is_fully_defined() for x in shapes)
-        self.unusable = next((f"{name} is {x.dtype.name}" for name, x in specs.items() if not _in_json(x.dtype)), "")
+        shapes = [
+            spec.shape for spec in (*self.inputs.values(), *function.structured_outputs.values())
+        ]
+        self.joinable = self.has_rows and all(
+            _has_rows(x) and x[1:].is_fully_defined() for x in shapes
+        )
+        self.unusable = next(
+            (f"{name} is {x.dtype.name}" for name, x in specs.items() if not _in_json(x.dtype)), ""
+        )
 
     def run(self, inputs: Arrays) -> Arrays:
         """Returns the outputs. Blocks, and may be called by several threads."""
-        tensors = {name: tf.constant(value, self.inputs[name].dtype) for name, value in inputs.items()}
+        tensors = {
+            name: tf.constant(value, self.inputs[name].dtype) for name, value in inputs.items()
+        }
         return {name: _array(value) for name, value in self._function(**tensors).items()}
 
 
@@ -55,7 +63,9 @@ class LoadedModel:
     def __init__(self, path: Path):
         try:
             loaded = tf.saved_model.load(str(path))
-            self.signatures = {name: ServedFunction(function) for name, function in loaded.signatures.items()}
+            self.signatures = {
+                name: ServedFunction(function) for name, function in loaded.signatures.items()
+            }
             self.metadata = _metadata(path)
             self.card = read_card(path)
             for signature, inputs in read_warmup(path):
@@ -66,10 +76,13 @@ class LoadedModel:
         if not self.signatures:
             raise UserError(f"{path} cannot be loaded: it has no signatures")
         tokens = self.signatures.get("tokens")
-        self._tokens = tokens if tokens and tokens.outputs == {"source_tokens", "translation_tokens"} else None
+        self._tokens = (
+            tokens if tokens and tokens.outputs == {"source_tokens", "translation_tokens"} else None
+        )
 
     def cost(self, function: ServedFunction, inputs: Arrays) -> int:
-        """Returns the tokens of the most expensive sentence: its own and those that its translation may have.
+        """Returns the tokens of the most expensive sentence: its own and those that its translation
+        may have.
 
         0 if nothing is translated, or the model does not tell.
         """
@@ -80,7 +93,9 @@ class LoadedModel:
 
 
 def _array(tensor: tf.Tensor) -> np.ndarray:
-    return np.asarray(tensor.numpy(), object if tensor.dtype == tf.string else None)  # a scalar is not an array
+    return np.asarray(
+        tensor.numpy(), object if tensor.dtype == tf.string else None
+    )  # a scalar is not an array
 
 
 def _in_json(dtype: tf.DType) -> bool:

@@ -1,7 +1,7 @@
 """The JSON of TensorFlow Serving's REST API: requests to arrays, arrays to responses.
 
-Row form has a list `instances` and gives `predictions`. Column form has `inputs` and gives `outputs`. Bytes that are
-not UTF-8 are written as `{"b64": "..."}`.
+Row form has a list `instances` and gives `predictions`. Column form has `inputs` and gives
+`outputs`. Bytes that are not UTF-8 are written as `{"b64": "..."}`.
 """
 
 import base64
@@ -34,18 +34,28 @@ def parse(body: bytes, model: LoadedModel) -> Prediction:
     """Parses the body of a request to predict."""
     request = _read(body)
     if unknown := sorted(set(request) - _KEYS):
-        _refuse(f"unknown key {_short(unknown[0])}; a request has instances or inputs, and may have signature_name")
+        _refuse(
+            f"unknown key {_short(unknown[0])}; a request has instances or inputs, and may have signature_name"
+        )
     if ("instances" in request) == ("inputs" in request):
         _refuse("give either instances or inputs")
     name = request.get("signature_name", "")
     name = "serving_default" if name == "" else name
     signature = model.signatures.get(name) if isinstance(name, str) else None
     if signature is None:
-        _refuse(f"there is no signature {_short(name)}; the model has {', '.join(sorted(model.signatures))}")
+        _refuse(
+            f"there is no signature {_short(name)}; the model has {', '.join(sorted(model.signatures))}"
+        )
     if signature.unusable:
-        _refuse(f"this signature cannot be served, because {signature.unusable}, which JSON does not have")
+        _refuse(
+            f"this signature cannot be served, because {signature.unusable}, which JSON does not have"
+        )
     by_row = "instances" in request
-    columns = _columns(request["instances"], signature) if by_row else _named(request["inputs"], signature)
+    columns = (
+        _columns(request["instances"], signature)
+        if by_row
+        else _named(request["inputs"], signature)
+    )
     inputs = {name: _array(columns[name], spec, name) for name, spec in signature.inputs.items()}
     counts = {len(array) for array in inputs.values()} if signature.has_rows else {1}
     if len(counts) > 1:
@@ -60,7 +70,9 @@ def render(outputs: Arrays, rows: int | None) -> bytes:
     for name, array in outputs.items():
         if array.shape[:1] != (rows,):
             _refuse(f"the output {_short(name)} has no rows; give inputs instead of instances")
-    columns = [[_json(np.asarray(x, array.dtype), name) for x in array] for name, array in outputs.items()]
+    columns = [
+        [_json(np.asarray(x, array.dtype), name) for x in array] for name, array in outputs.items()
+    ]
     found = [_object(outputs, row) for row in zip(*columns, strict=True)]
     return f'{{"predictions":[{",".join(found)}]}}'.encode()
 
@@ -82,11 +94,16 @@ def _read(body: bytes) -> dict[str, Any]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Returns an object of JSON. Of a key that comes twice, a proxy in front may read the other value."""
+    """Returns an object of JSON.
+
+    Of a key that comes twice, a proxy in front may read the other value.
+    """
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
-        _refuse(f"an object has the key {_short(next(key for key in keys if keys.count(key) > 1))} twice")
+        _refuse(
+            f"an object has the key {_short(next(key for key in keys if keys.count(key) > 1))} twice"
+        )
     return found
 
 
@@ -98,7 +115,12 @@ def _columns(instances: Any, signature: ServedFunction) -> dict[str, list]:
         _refuse("instances must be a list that is not empty")
     if len(signature.inputs) == 1:
         (name,) = signature.inputs
-        return {name: [row[name] if isinstance(row, dict) and set(row) == {name} else row for row in instances]}
+        return {
+            name: [
+                row[name] if isinstance(row, dict) and set(row) == {name} else row
+                for row in instances
+            ]
+        }
     for row in instances:
         if not isinstance(row, dict) or set(row) != set(signature.inputs):
             _refuse(f"each of instances must be an object with {_names(signature)}")
@@ -118,7 +140,8 @@ def _array(value: Any, spec: tf.TensorSpec, name: str) -> np.ndarray:
     """Returns a value of JSON as an array that fits a shape and a type."""
     if spec.shape.rank is None:
         _refuse(f"{name} has no fixed number of dimensions, which this service does not support")
-    sizes, level = [], [value]
+    sizes = []
+    level = [value]
     for size in spec.shape:
         if not all(isinstance(each, list) for each in level):
             _refuse(f"{name} must be {_kind(spec)}")
@@ -129,7 +152,9 @@ def _array(value: Any, spec: tf.TensorSpec, name: str) -> np.ndarray:
         level = [x for each in level for x in each]
     array = np.empty(len(level), object if spec.dtype == tf.string else spec.dtype.as_numpy_dtype)
     is_number = spec.dtype.is_integer or spec.dtype.is_floating
-    limits = (spec.dtype.min, spec.dtype.max) if is_number else None  # here once: TensorFlow computes them slowly
+    limits = (
+        (spec.dtype.min, spec.dtype.max) if is_number else None
+    )  # here once: TensorFlow computes them slowly
     for i, each in enumerate(level):
         array[i] = _scalar(each, spec, name, limits)
     return array.reshape(sizes)
@@ -142,7 +167,12 @@ def _scalar(value: Any, spec: tf.TensorSpec, name: str, limits: tuple[Any, Any] 
             return value.encode()
         except UnicodeEncodeError:
             _refuse(f"{name} has a string with half of a surrogate pair")
-    if dtype == tf.string and isinstance(value, dict) and set(value) == {"b64"} and isinstance(value["b64"], str):
+    if (
+        dtype == tf.string
+        and isinstance(value, dict)
+        and set(value) == {"b64"}
+        and isinstance(value["b64"], str)
+    ):
         try:
             return base64.b64decode(value["b64"], validate=True)
         except (binascii.Error, ValueError):
@@ -153,13 +183,17 @@ def _scalar(value: Any, spec: tf.TensorSpec, name: str, limits: tuple[Any, Any] 
         return value
     if dtype.is_floating and type(value) in (int, float) and abs(value) <= float(limits[1]):
         return value
-    if dtype.is_floating and type(value) is np.float64:  # NaN, Infinity or -Infinity; 1e999 is a float
+    if (
+        dtype.is_floating and type(value) is np.float64
+    ):  # NaN, Infinity or -Infinity; 1e999 is a float
         return value
     _refuse(f"{name} must be {_kind(spec)}")
 
 
 def _kind(spec: tf.TensorSpec) -> str:
-    return "a list of " * spec.shape.rank + {"string": "strings"}.get(spec.dtype.name, f"{spec.dtype.name} values")
+    return "a list of " * spec.shape.rank + {"string": "strings"}.get(
+        spec.dtype.name, f"{spec.dtype.name} values"
+    )
 
 
 def _names(signature: ServedFunction) -> str:

@@ -30,7 +30,9 @@ def serve(models: Path, host: str, port: int, limits: Limits, access: Access) ->
     """Serves the models of a folder until SIGTERM or Ctrl-C, then answers what it has; a second Ctrl-C ends at once."""
     with _listen(host, port) as address:  # before loading the models, which takes time
         store = Store(models)
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # process 1 of a container ignores it otherwise
+        signal.signal(
+            signal.SIGTERM, lambda *_: sys.exit(0)
+        )  # process 1 of a container ignores it otherwise
         store.open()
         most = _most_connections(limits.connections)
         config = uvicorn.Config(
@@ -61,7 +63,9 @@ def serve(models: Path, host: str, port: int, limits: Limits, access: Access) ->
         _log.info("serving %s at http://%s:%d", models, shown, address.getsockname()[1])
         with ThreadPoolExecutor(1) as thread:  # uvicorn handles signals only in the main thread
             running = thread.submit(server.run, sockets=[address])
-            while not running.done():  # a signal that another thread gets does not end a wait without a limit
+            while (
+                not running.done()
+            ):  # a signal that another thread gets does not end a wait without a limit
                 wait([running], 0.2)
             running.result()
 
@@ -76,7 +80,9 @@ def _most_connections(wanted: int) -> int:
 
 def _listen(host: str, port: int) -> socket.socket:
     with _address_errors(host, port):
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM
+        )[0]
         listener = socket.socket(family, kind, protocol)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -93,4 +99,6 @@ def _address_errors(host: str, port: int) -> Iterator[None]:
         yield
     except OSError as error:
         why = error.strerror or error
-        raise UserError(f"cannot listen on {host} port {port}: {why}; give another --host or --port") from None
+        raise UserError(
+            f"cannot listen on {host} port {port}: {why}; give another --host or --port"
+        ) from None

@@ -1,4 +1,7 @@
-"""English-German parallel corpora: `train`, `dev` and `test`, each as `.en` and `.de` of raw text."""
+"""English-German parallel corpora:
+
+`train`, `dev` and `test`, each as `.en` and `.de` of raw text.
+"""
 
 from collections.abc import Callable
 from pathlib import Path

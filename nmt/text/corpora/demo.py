@@ -35,7 +35,13 @@ _COUNTS = [
     ("the village has", "inhabitants", "das Dorf hat", "Einwohner"),
     ("the theatre has", "seats", "das Theater hat", "Plätze"),
 ]
-_COLOURS = [("red", "rote"), ("green", "grüne"), ("blue", "blaue"), ("black", "schwarze"), ("new", "neue")]
+_COLOURS = [
+    ("red", "rote"),
+    ("green", "grüne"),
+    ("blue", "blaue"),
+    ("black", "schwarze"),
+    ("new", "neue"),
+]
 _GOODS = [("hat", "der", "Hut"), ("bag", "die", "Tasche"), ("book", "das", "Buch"), ("table", "der", "Tisch"),
           ("lamp", "die", "Lampe"), ("bicycle", "das", "Fahrrad")]  # fmt: skip
 
@@ -53,7 +59,8 @@ def _date(rng: random.Random) -> Pair:
     month = rng.randrange(12)
     day = _ordinal(rng.randint(1, 28))
     year = rng.randint(1901, 1999)
-    english, german = f"the {day[0]} of {_MONTHS[month][0]}", f"dem {day[1]} {_MONTHS[month][1]}"
+    english = f"the {day[0]} of {_MONTHS[month][0]}"
+    german = f"dem {day[1]} {_MONTHS[month][1]}"
     if rng.random() < 0.5:
         english += f", {_number(year // 100)[0]} {_year_end(year % 100)}"
         german += f" neunzehnhundert{_number(year % 100)[1]}"
@@ -68,8 +75,10 @@ def _year_end(n: int) -> str:
 
 
 def _time(rng: random.Random) -> Pair:
-    hour, after = rng.randint(1, 12), rng.choice([0, 5, 10, 15, 20, 30, 40, 45, 50, 55])
-    this, coming = _number(hour), _number(hour % 12 + 1)
+    hour = rng.randint(1, 12)
+    after = rng.choice([0, 5, 10, 15, 20, 30, 40, 45, 50, 55])
+    this = _number(hour)
+    coming = _number(hour % 12 + 1)
     if after == 0:
         return f"at {this[0]} o'clock", f"um {'ein' if hour == 1 else this[1]} Uhr"
     if after == 30:
@@ -89,22 +98,27 @@ def _many(rng: random.Random) -> Pair:
 
 def _money(rng: random.Random) -> Pair:
     english, german = _many(rng)
-    english, german = f"{english} euros", f"{german} Euro"
+    english = f"{english} euros"
+    german = f"{german} Euro"
     if rng.random() < 0.5:
         cents = _number(rng.randint(2, 99))
-        english, german = f"{english} and {cents[0]} cents", f"{german} {cents[1]}"
+        english = f"{english} and {cents[0]} cents"
+        german = f"{german} {cents[1]}"
     return english, german
 
 
 def _event(rng: random.Random) -> Pair:
     """Says when something happens. German inverts subject and verb after a leading time or date."""
     (subject, verb), (german_subject, german_verb, prefix) = rng.choice(_EVENTS)
-    date, time = _date(rng), _time(rng)
+    date = _date(rng)
+    time = _time(rng)
     when = rng.choice([date, time, (f"{date[0]} {time[0]}", f"{date[1]} {time[1]}")])
     if rng.random() < 0.3:
-        english, german = f"{when[0]}, {subject} {verb}", f"{when[1]} {german_verb} {german_subject}{prefix}"
+        english = f"{when[0]}, {subject} {verb}"
+        german = f"{when[1]} {german_verb} {german_subject}{prefix}"
     else:
-        english, german = f"{subject} {verb} {when[0]}", f"{german_subject} {german_verb} {when[1]}{prefix}"
+        english = f"{subject} {verb} {when[0]}"
+        german = f"{german_subject} {german_verb} {when[1]}{prefix}"
     return _sentence(english), _sentence(german)
 
 
@@ -121,7 +135,9 @@ def _price(rng: random.Random) -> Pair:
 def _count(rng: random.Random) -> Pair:
     english, noun, german, german_noun = rng.choice(_COUNTS)
     number = _many(rng)
-    return _sentence(f"{english} {number[0]} {noun}"), _sentence(f"{german} {number[1]} {german_noun}")
+    return _sentence(f"{english} {number[0]} {noun}"), _sentence(
+        f"{german} {number[1]} {german_noun}"
+    )
 
 
 def _sentence(text: str) -> str:
@@ -129,7 +145,10 @@ def _sentence(text: str) -> str:
 
 
 def _draw() -> dict[str, list[Pair]]:
-    """Returns the pairs of each part. English sentences are unique, so no test sentence is in the training text."""
+    """Returns the pairs of each part.
+
+    English sentences are unique, so no test sentence is in the training text.
+    """
     rng = random.Random(_SEED)
     pairs: dict[str, str] = {}
     while len(pairs) < sum(_SIZES.values()):

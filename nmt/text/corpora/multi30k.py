@@ -35,7 +35,10 @@ _SHA256 = {
 
 
 def write_multi30k(to: Path) -> None:
-    """Writes Multi30k, with `test` of 2016 and two tests of 2017. Downloads archives that `to/download` lacks."""
+    """Writes Multi30k, with `test` of 2016 and two tests of 2017.
+
+    Downloads archives that `to/download` lacks.
+    """
     to.mkdir(parents=True, exist_ok=True)  # else Keras downloads to a folder of its own
     archives = {name: _download(name, to) for name in _SHA256}
     for part, theirs in _PARTS.items():
@@ -51,7 +54,12 @@ def write_multi30k(to: Path) -> None:
 def _download(name: str, to: Path) -> str:
     try:
         return keras.utils.get_file(
-            name, _URL + name, file_hash=_SHA256[name], hash_algorithm="sha256", cache_dir=to, cache_subdir="download"
+            name,
+            _URL + name,
+            file_hash=_SHA256[name],
+            hash_algorithm="sha256",
+            cache_dir=to,
+            cache_subdir="download",
         )
     except Exception as error:  # Keras documents no narrower type
         raise UserError(

@@ -1,13 +1,14 @@
 """Decides which norms of a model can take a centred input, and which changes centre it.
 
-With C t = t - mean(t), LayerNorm is RMSNorm of the centred input: LN(t) = RMS(C t). So a tensor t that LayerNorm reads
-may be replaced by C t, if nobody else sees the difference:
+With C t = t - mean(t), LayerNorm is RMSNorm of the centred input: LN(t) = RMS(C t). So a tensor t
+that LayerNorm reads may be replaced by C t, if nobody else sees the difference:
 
-1. A constant added to all channels of t must be *invisible*: whoever takes t is a LayerNorm, or carries the constant on
-   into tensors where it is invisible too, as a residual sum does. This is found from the outputs backwards.
-2. There must be a way to centre t. Where t is linear in weights along its channels, centring the weights does it. A sum
-   is centred if its operands are. Where no weights can do it, the mean of a layer's output may be subtracted: a *cut*.
-   This is found from the inputs onwards.
+1. A constant added to all channels of t must be *invisible*: whoever takes t is a LayerNorm, or
+   carries the constant on into tensors where it is invisible too, as a residual sum does. This is
+   found from the outputs backwards.
+2. There must be a way to centre t. Where t is linear in weights along its channels, centring the
+   weights does it. A sum is centred if its operands are. Where no weights can do it, the mean of a
+   layer's output may be subtracted: a *cut*. This is found from the inputs onwards.
 
 A cut costs about what it saves at one norm, so it must serve several norms.
 """
@@ -34,10 +35,9 @@ NORMS_PER_CUT = 3
 class Plan:
     """What centres a tensor.
 
-    Attributes:
-        weights: The resources to centre, each with the axis.
-        gains: What to multiply into weights beforehand: the weight's resource and axis, and the gain's resource.
-        cuts: The ids of the layers from whose outputs to subtract the mean.
+    Attributes: weights: The resources to centre, each with the axis. gains: What to multiply into
+        weights beforehand: the weight's resource and axis, and the gain's resource. cuts: The ids
+        of the layers from whose outputs to subtract the mean.
     """
 
     weights: frozenset[tuple[str, int]] = frozenset()
@@ -72,19 +72,29 @@ class Centring:
     def plans(self, norms: list[keras.Layer]) -> dict[int, Plan | str]:
         """Returns, for the id of each norm, what centres all its inputs, or why nothing does or it does not pay."""
         plans = {id(norm): self._plan_for(norm) for norm in norms}
-        cutting = {key: plan.cuts for key, plan in plans.items() if isinstance(plan, Plan) and plan.cuts}
+        cutting = {
+            key: plan.cuts for key, plan in plans.items() if isinstance(plan, Plan) and plan.cuts
+        }
         paying = cutting
         for _ in cutting:  # again, as a norm that stays is served no more
             served = Counter(cut for cuts in paying.values() for cut in cuts)
-            paying = {key: cuts for key, cuts in paying.items() if min(served[cut] for cut in cuts) >= NORMS_PER_CUT}
-        return plans | {key: self._reason_for(cuts) for key, cuts in cutting.items() if key not in paying}
+            paying = {
+                key: cuts
+                for key, cuts in paying.items()
+                if min(served[cut] for cut in cuts) >= NORMS_PER_CUT
+            }
+        return plans | {
+            key: self._reason_for(cuts) for key, cuts in cutting.items() if key not in paying
+        }
 
     def _plan_for(self, norm):
         tensors = self._traced.norms.get(id(norm))
         if not tensors:
             return f"the model does not call {norm.name}"
         if any(t is None for t in tensors):
-            return f"{norm.name} is called in a loop or in another function, which is not looked into"
+            return (
+                f"{norm.name} is called in a loop or in another function, which is not looked into"
+            )
         why = f"{norm.name} reads numbers that are not floating-point, or of unknown rank"
         return _together([self._plans.get((t.name, -1), why) for t in tensors])
 
@@ -98,12 +108,19 @@ class Centring:
         return range(-(tensor.shape.rank or 0), 0) if tensor.dtype.is_floating else ()
 
     def _find_reader(self, tensor, axis):
-        """Finds the operation that sees a constant that is added along an axis of a tensor: None for an output."""
+        """Finds the operation that sees a constant that is added along an axis of a tensor:
+
+        None for an output.
+        """
         for operation, position in self._traced.consumers[tensor.name]:
-            is_norm = bool(operation.outputs) and operation.outputs[0].name in self._traced.normalized
+            is_norm = (
+                bool(operation.outputs) and operation.outputs[0].name in self._traced.normalized
+            )
             if axis == -1 and is_norm:
                 continue
-            reached = targets(operation, position, axis) if operation.outputs and not is_norm else None
+            reached = (
+                targets(operation, position, axis) if operation.outputs and not is_norm else None
+            )
             keys = [(operation.outputs[number].name, a) for number, a in reached or []]
             if reached is None:
                 self._readers[tensor.name, axis] = operation
@@ -124,7 +141,9 @@ class Centring:
         if isinstance(plan, str) or len(plan.cuts) > 1:
             layer = self._layer_to_cut(tensor, axis)
             if layer is not None:
-                self._why_cut.setdefault(id(layer), plan if isinstance(plan, str) else self._reason_for(plan.cuts))
+                self._why_cut.setdefault(
+                    id(layer), plan if isinstance(plan, str) else self._reason_for(plan.cuts)
+                )
                 return Plan(cuts=frozenset({id(layer)}))
         return plan
 
@@ -139,7 +158,9 @@ class Centring:
         found = sources(operation, axis, number)
         if found is None:
             absorbed = gain_to_absorb(self._traced, operation, axis, self._readers)
-            return self._plan_by_gain(*absorbed) if absorbed else self._reasons.not_affine(operation)
+            return (
+                self._plan_by_gain(*absorbed) if absorbed else self._reasons.not_affine(operation)
+            )
         return _together([self._plan_of_input(operation, operation.inputs[i], a) for i, a in found])
 
     def _plan_by_gain(self, resource, weights):
@@ -147,10 +168,15 @@ class Centring:
         if not gain.numpy().all():
             return f"{self._names[id(gain)]} multiplies by 0, which weights would not recover from in training"
         why_not = filter(None, map(self._why_fixed, (resource, *(name for name, _ in weights))))
-        return next(why_not, None) or Plan(weights, frozenset((*weight, resource) for weight in weights))
+        return next(why_not, None) or Plan(
+            weights, frozenset((*weight, resource) for weight in weights)
+        )
 
     def _plan_of_input(self, operation, tensor, axis):
-        """Returns what centres an input of an operation. One without the axis adds the same number to all channels."""
+        """Returns what centres an input of an operation.
+
+        One without the axis adds the same number to all channels.
+        """
         plan = self._plans.get((tensor.name, axis))
         if plan is None:
             return Plan() if _is_zero(tensor) else self._reasons.constant(operation)
@@ -161,9 +187,15 @@ class Centring:
         call = self._traced.call_of(tensor.op)
         if axis != -1 or call is None or call.output is not tensor or id(call.layer) in self._fixed:
             return None
-        outputs = [other.output for other in self._traced.calls if other.layer is call.layer and not other.reverse]
+        outputs = [
+            other.output
+            for other in self._traced.calls
+            if other.layer is call.layer and not other.reverse
+        ]
         for output in outputs:
-            if not isinstance(output, tf.Tensor) or output.graph is not tensor.graph:  # as in a loop
+            if (
+                not isinstance(output, tf.Tensor) or output.graph is not tensor.graph
+            ):  # as in a loop
                 return None
             made = self._traced.call_of(output.op)
             if (output.name, -1) in self._readers or made is None or made.layer is not call.layer:

@@ -7,35 +7,53 @@ import numpy as np
 
 from rmsnorm_tf.conversion.folding.centring import Centring, Plan
 from rmsnorm_tf.conversion.folding.trace import trace
-from rmsnorm_tf.conversion.model.in_place import centre_kernels, centred, counterpart, is_cell_with_layer_norm
+from rmsnorm_tf.conversion.model.in_place import (
+    centre_kernels,
+    centred,
+    counterpart,
+    is_cell_with_layer_norm,
+)
 from rmsnorm_tf.conversion.model.layers import walk
 from rmsnorm_tf.conversion.model.norms import layer_norms, why_not_folded
 from rmsnorm_tf.conversion.model.report import Conversion, listed
 from rmsnorm_tf.conversion.model.saved import make_changes, new_changes
 
 
-def fold(model: keras.Model, modes: Collection[bool | None], shared: dict[int, str]) -> list[Conversion]:
+def fold(
+    model: keras.Model, modes: Collection[bool | None], shared: dict[int, str]
+) -> list[Conversion]:
     """Folds the norms of a model in place, and returns the entries of the report.
 
-    Outputs stay the same for these values of `training`. `shared` says why layers and weights must stay, by id.
+    Outputs stay the same for these values of `training`. `shared` says why layers and weights must
+    stay, by id.
     """
-    layers, with_layer_norm = list(walk(model)), layer_norms(model)
+    layers = list(walk(model))
+    with_layer_norm = layer_norms(model)
     names = {id(layer): name for _, name, layer in layers}
     names |= {id(weight): name for _, name, layer in layers for weight in layer.weights}
     fixed = shared | _tied(layers)
-    why_not = {id(layer): shared.get(id(layer)) or why_not_folded(layer) for _, _, layer in with_layer_norm}
-    norms = [each for _, _, each in with_layer_norm if not (is_cell_with_layer_norm(each) or why_not[id(each)])]
+    why_not = {
+        id(layer): shared.get(id(layer)) or why_not_folded(layer) for _, _, layer in with_layer_norm
+    }
+    norms = [
+        each
+        for _, _, each in with_layer_norm
+        if not (is_cell_with_layer_norm(each) or why_not[id(each)])
+    ]
     traced = trace(model, modes, norms)
     plans = Centring(traced, fixed, names).plans(norms)
     good = [plan for plan in plans.values() if isinstance(plan, Plan)]
     _centre_weights(traced, good)
-    changes, entries = new_changes(), []
+    changes = new_changes()
+    entries = []
     for path, _, layer in layers:
         if any(id(layer) in plan.cuts for plan in good):
             changes[path]["centred"] = True
     for path, name, layer in with_layer_norm:
         plan = why_not[id(layer)] or plans.get(id(layer), Plan())
-        entries.append(Conversion(name, isinstance(plan, Plan), _in_words(layer, plan, traced, names)))
+        entries.append(
+            Conversion(name, isinstance(plan, Plan), _in_words(layer, plan, traced, names))
+        )
         if isinstance(plan, Plan) and is_cell_with_layer_norm(layer):
             changes[path]["cell"] = True
             centre_kernels(layer)
@@ -58,7 +76,8 @@ def _tied(layers):
 def _centre_weights(traced, plans):
     gains = frozenset().union(*(plan.gains for plan in plans))
     for name, axis, gain in gains:
-        weight, factors = traced.variables[name], traced.variables[gain].numpy()
+        weight = traced.variables[name]
+        factors = traced.variables[gain].numpy()
         weight.assign(weight.numpy() * factors.reshape([-1] + [1] * (-axis - 1)))
     for gain in {gain for _, _, gain in gains}:
         traced.variables[gain].assign(np.ones(traced.variables[gain].shape))

@@ -30,7 +30,8 @@ class Reasons:
         """Says who would see a constant that is added to a tensor: an operation, or the caller of the model."""
         if consumer is None:
             return f"the output of {self._at(tensor.op)} is an output of the model"
-        maker, reader = self._layer(tensor.op), self._layer(consumer)
+        maker = self._layer(tensor.op)
+        reader = self._layer(consumer)
         if getattr(maker, "activity_regularizer", None) is not None and reader is not maker:
             return f"the output of {self._at(tensor.op)} also goes to an activity regularizer"
         if reader is not None and reader is maker:
@@ -45,7 +46,8 @@ class Reasons:
 
     def not_affine(self, operation: tf.Operation) -> str:
         """Says why no weights centre the output of an operation."""
-        name, layer = self._at(operation), self._layer(operation)
+        name = self._at(operation)
+        layer = self._layer(operation)
         if operation.type == "Placeholder":
             return f"{name} is an input of the model"
         if isinstance(layer, _DROPOUT):
@@ -64,7 +66,9 @@ class Reasons:
             return self.constant(operation)
         if operation.type.startswith("DepthwiseConv"):
             return f"{name} mixes no channels, so no weights of it centre its output"
-        return f"the output of {name} is not affine in weights that can be centred ({operation.type})"
+        return (
+            f"the output of {name} is not affine in weights that can be centred ({operation.type})"
+        )
 
     def _layer(self, operation):
         call = self._traced.call_of(operation)

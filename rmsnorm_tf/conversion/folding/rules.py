@@ -1,8 +1,10 @@
-"""Follows an axis through TensorFlow's operations, from an output to the inputs and from an input to the outputs.
+"""Follows an axis through TensorFlow's operations, from an output to the inputs and from an input
+to the outputs.
 
-An operation carries an axis if the mean of its output over that axis comes from some inputs alone, each along an axis
-of its own: if they have zero mean, so has the output; a constant added to one of them adds a constant to the output. A
-sum carries the axes of its operands; a matrix product carries the last axis of its second operand.
+An operation carries an axis if the mean of its output over that axis comes from some inputs alone,
+each along an axis of its own: if they have zero mean, so has the output; a constant added to one of
+them adds a constant to the output. A sum carries the axes of its operands; a matrix product carries
+the last axis of its second operand.
 
 Axes are negative, counted from the end.
 """
@@ -22,7 +24,11 @@ Place = tuple[int, int]
 def sources(operation: tf.Operation, axis: int, output: int = 0) -> list[Place] | None:
     """Returns where the mean of an output over an axis comes from, or None if the operation does not carry it."""
     rule = RULES.get(operation.type)
-    if rule is None or operation.outputs[output].shape.rank is None or -axis > operation.outputs[output].shape.rank:
+    if (
+        rule is None
+        or operation.outputs[output].shape.rank is None
+        or -axis > operation.outputs[output].shape.rank
+    ):
         return None
     return rule(operation, axis, output)
 
@@ -30,7 +36,11 @@ def sources(operation: tf.Operation, axis: int, output: int = 0) -> list[Place] 
 def targets(operation: tf.Operation, number: int, axis: int) -> list[Place] | None:
     """Returns the outputs, with their axes, to which an input's axis is carried, or None if it is not to all."""
     found = [
-        [(n, a) for a in range(-(t.shape.rank or 0), 0) if (number, axis) in (sources(operation, a, n) or [])]
+        [
+            (n, a)
+            for a in range(-(t.shape.rank or 0), 0)
+            if (number, axis) in (sources(operation, a, n) or [])
+        ]
         for n, t in enumerate(operation.outputs)
     ]
     return [place for places in found for place in places] if all(found) else None
@@ -43,7 +53,8 @@ def size(tensor: tf.Tensor, axis: int) -> int | None:
     return 1 if -axis > tensor.shape.rank else tensor.shape[axis]
 
 
-# Rules: each maps an operation, an axis and the number of an output to the places that `sources` returns.
+# Rules: each maps an operation, an axis and the number of an output to the places that `sources`
+# returns.
 
 
 def _every(operation, axis, output):
@@ -60,13 +71,21 @@ def _bias(operation, axis, output):
 
 
 def _cast(operation, axis, output):
-    return [(0, axis)] if all(t.dtype.is_floating for t in (*operation.inputs, *operation.outputs)) else None
+    return (
+        [(0, axis)]
+        if all(t.dtype.is_floating for t in (*operation.inputs, *operation.outputs))
+        else None
+    )
 
 
 def _scaled(operation, axis, output):
     """A product or quotient, in which one operand has more than one entry along the axis."""
     varying = [i for i, tensor in enumerate(operation.inputs) if size(tensor, axis) != 1]
-    return [(varying[0], axis)] if varying == [0] or (varying == [1] and operation.type == "Mul") else None
+    return (
+        [(varying[0], axis)]
+        if varying == [0] or (varying == [1] and operation.type == "Mul")
+        else None
+    )
 
 
 def _select(operation, axis, output):
@@ -75,7 +94,8 @@ def _select(operation, axis, output):
 
 def _reshaped(operation, axis, output):
     """The input's axis of the same size with the same number of entries after it."""
-    before, after = operation.inputs[0].shape, operation.outputs[0].shape
+    before = operation.inputs[0].shape
+    after = operation.outputs[0].shape
     wanted = _entries_from(after, axis)
     if wanted is not None and before.rank is not None:
         for a in range(-1, -before.rank - 1, -1):
@@ -92,12 +112,18 @@ def _entries_from(shape, axis):
 def _same_size(operation, axis, output):
     """An operation that changes other axes and keeps this one."""
     before = size(operation.inputs[0], axis)
-    return [(0, axis)] if before is not None and before == operation.outputs[0].shape[axis] else None
+    return (
+        [(0, axis)] if before is not None and before == operation.outputs[0].shape[axis] else None
+    )
 
 
 def _channels(operation, axis, output):
     """An operation that treats all channels alike; they must be the last axis."""
-    return _same_size(operation, axis, output) if axis == -1 and _has_channels_last(operation) else None
+    return (
+        _same_size(operation, axis, output)
+        if axis == -1 and _has_channels_last(operation)
+        else None
+    )
 
 
 def _has_channels_last(operation):
@@ -117,7 +143,9 @@ def _matmul(operation, axis, output):
 
 
 def _einsum(operation, axis, output):
-    dots = "".join(chr(0x391 + i) for i in range(20))  # no letters of an equation: the axes of an ellipsis
+    dots = "".join(
+        chr(0x391 + i) for i in range(20)
+    )  # no letters of an equation: the axes of an ellipsis
     written = []
     names = re.split(",|->", operation.get_attr("equation").decode())
     for name, tensor in zip(names, [*operation.inputs, operation.outputs[0]], strict=True):
@@ -125,7 +153,9 @@ def _einsum(operation, axis, output):
         written.append(name.replace("...", dots[20 - count :] if count else ""))
     *operands, result = written
     letter = result[axis]
-    having = [(i, name.index(letter) - len(name)) for i, name in enumerate(operands) if letter in name]
+    having = [
+        (i, name.index(letter) - len(name)) for i, name in enumerate(operands) if letter in name
+    ]
     if len(having) != 1 or operands[having[0][0]].count(letter) != 1 or result.count(letter) != 1:
         return None
     return having
@@ -133,7 +163,8 @@ def _einsum(operation, axis, output):
 
 def _gathered(operation, axis, output):
     """The table's axes, before and after the one that is looked up: of a resource, the first."""
-    rank, indices = operation.outputs[0].shape.rank, operation.inputs[1].shape.rank
+    rank = operation.outputs[0].shape.rank
+    indices = operation.inputs[1].shape.rank
     looked_up = 0 if operation.type == "ResourceGather" else _constant(operation, 2)
     if indices is None or looked_up is None or operation.get_attr("batch_dims"):
         return None
@@ -144,10 +175,11 @@ def _gathered(operation, axis, output):
 
 
 def _of_axes(inputs: slice, axes_of_output: Callable[[tf.Operation, list[int]], list[Any] | None]):
-    """Returns the rule of an operation, some inputs of which have whole axes in common with the output.
+    """Returns the rule of an operation, some inputs of which have whole axes in common with the
+    output.
 
-    The function takes the operation and the axes of these inputs. It returns for each axis of the output the one that
-    it is, or None.
+    The function takes the operation and the axes of these inputs. It returns for each axis of the
+    output the one that it is, or None.
     """
 
     def rule(operation, axis, output):
@@ -209,7 +241,9 @@ def _strided_slice(operation, axis, output):
         whole = has("begin") and has("end") and abs(stride) == 1
         return 0 if has("shrink_axis") else slice(None, None, stride) if whole else slice(1)
 
-    cut = np.empty([2] * operation.inputs[0].shape.rank, np.int8)[tuple(map(part, range(len(strides)), strides))]
+    cut = np.empty([2] * operation.inputs[0].shape.rank, np.int8)[
+        tuple(map(part, range(len(strides)), strides))
+    ]
     return [(0, -abs(cut.strides[axis]).bit_length())] if cut.shape[axis] == 2 else None
 
 
@@ -223,7 +257,9 @@ _PRODUCTS = {
 
 RULES: dict[str, Callable[[tf.Operation, int, int], list[Place] | None]] = {
     **dict.fromkeys(("Add", "AddV2", "AddN", "Sub"), _every),
-    **dict.fromkeys(("Identity", "Neg", "StopGradient", "PreventGradient", "CheckNumerics", "Snapshot"), _first),
+    **dict.fromkeys(
+        ("Identity", "Neg", "StopGradient", "PreventGradient", "CheckNumerics", "Snapshot"), _first
+    ),
     **dict.fromkeys(("EnsureShape", "ReadVariableOp"), _first),
     "BiasAdd": _bias,
     "Cast": _cast,
@@ -233,7 +269,9 @@ RULES: dict[str, Callable[[tf.Operation, int, int], list[Place] | None]] = {
     "Transpose": _of_axes(slice(1), _transposed),
     **dict.fromkeys(("Slice", "Tile", "BroadcastTo", "Pad", "MirrorPad"), _same_size),
     **dict.fromkeys(("AvgPool", "AvgPool3D", "SpaceToBatchND", "BatchToSpaceND"), _channels),
-    **dict.fromkeys(("ResizeBilinear", "ResizeBicubic", "ResizeNearestNeighbor", "ScaleAndTranslate"), _channels),
+    **dict.fromkeys(
+        ("ResizeBilinear", "ResizeBicubic", "ResizeNearestNeighbor", "ScaleAndTranslate"), _channels
+    ),
     **dict.fromkeys(("Conv2D", "Conv3D"), _conv),
     **dict.fromkeys(_PRODUCTS, _matmul),
     "Einsum": _einsum,

@@ -18,7 +18,9 @@ from rmsnorm_tf.conversion.model.layers import is_reverse, walk
 _IN_CALL = re.compile(r"call\.(\d+)\.")
 
 # Operations that read nothing but the shape of their inputs.
-_SHAPE_ONLY = frozenset({"Shape", "ShapeN", "Rank", "Size", "VariableShape", "ZerosLike", "OnesLike"})
+_SHAPE_ONLY = frozenset(
+    {"Shape", "ShapeN", "Rank", "Size", "VariableShape", "ZerosLike", "OnesLike"}
+)
 
 
 @dataclass
@@ -34,20 +36,20 @@ class Call:
 class Trace:
     """The operations of a model in the order in which they run. Keys are the names of tensors.
 
-    A norm over the last axis is replaced by an identity, which stands for the normalized input, followed by the product
-    with the gain and the sum with the offset.
+    A norm over the last axis is replaced by an identity, which stands for the normalized input,
+    followed by the product with the gain and the sum with the offset.
 
-    Attributes:
-        operations: All operations.
-        consumers: For each tensor, the operations that read its entries, with the position among their inputs.
-        outputs: The tensors that the model returns.
-        variables: The Keras variable behind a resource.
-        normalized: The outputs of the identities that stand for norms.
-        norms: For each norm by id, the tensors that it takes: None for a call elsewhere, such as in a loop.
+    Attributes: operations: All operations. consumers: For each tensor, the operations that read its
+        entries, with the position among their inputs. outputs: The tensors that the model returns.
+        variables: The Keras variable behind a resource. normalized: The outputs of the identities
+        that stand for norms. norms: For each norm by id, the tensors that it takes: None for a call
+        elsewhere, such as in a loop.
     """
 
     operations: list[tf.Operation] = field(default_factory=list)
-    consumers: dict[str, list[tuple[tf.Operation, int]]] = field(default_factory=lambda: defaultdict(list))
+    consumers: dict[str, list[tuple[tf.Operation, int]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     outputs: set[str] = field(default_factory=set)
     variables: dict[str, keras.Variable] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
@@ -60,12 +62,16 @@ class Trace:
         return self.calls[int(numbers[-1])] if numbers else None
 
 
-def trace(model: keras.Model, modes: Collection[bool | None], norms: Collection[keras.Layer]) -> Trace:
-    """Returns the operations of all calls of a model: in each mode, with and without each optional input.
+def trace(
+    model: keras.Model, modes: Collection[bool | None], norms: Collection[keras.Layer]
+) -> Trace:
+    """Returns the operations of all calls of a model: in each mode, with and without each optional
+    input.
 
     Of the norms, all over the last axis, it shows only what comes after the statistic.
     """
-    traced, is_norm = Trace(), {id(norm) for norm in norms}.__contains__
+    traced = Trace()
+    is_norm = {id(norm) for norm in norms}.__contains__
     run = on_inputs(lambda inputs: call_in_all_ways(model, inputs, modes), inputs_of(model))
     with contextlib.ExitStack() as stack:
         for _, _, layer in walk(model):
@@ -76,11 +82,15 @@ def trace(model: keras.Model, modes: Collection[bool | None], norms: Collection[
     traced.outputs = {t.name for t in concrete.outputs}
     handles = {id(variable.value.handle): variable for variable in model.variables}
     captured = concrete.captured_inputs
-    for inner, outer in zip(concrete.inputs[len(concrete.inputs) - len(captured) :], captured, strict=True):
+    for inner, outer in zip(
+        concrete.inputs[len(concrete.inputs) - len(captured) :], captured, strict=True
+    ):
         if id(outer) in handles:
             traced.variables[inner.name] = handles[id(outer)]
     for operation in traced.operations:
-        for position, tensor in enumerate(operation.inputs if operation.type not in _SHAPE_ONLY else ()):
+        for position, tensor in enumerate(
+            operation.inputs if operation.type not in _SHAPE_ONLY else ()
+        ):
             traced.consumers[tensor.name].append((operation, position))
     for taken in traced.norms.values():
         taken[:] = [t if t is not None and t.graph is concrete.graph else None for t in taken]

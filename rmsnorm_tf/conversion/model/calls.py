@@ -19,22 +19,32 @@ if ON_TENSORFLOW:
 def check_model(function: str, model: Any) -> None:
     """Raises an error unless this is a model that was built."""
     if not isinstance(model, keras.Model):
-        raise TypeError(f"{function} changes a keras.Model, got a {type(model).__name__}. Pass a model.")
+        raise TypeError(
+            f"{function} changes a keras.Model, got a {type(model).__name__}. Pass a model."
+        )
     if not model.built or not (hasattr(model, "inputs") or model.get_build_config()):
-        raise ValueError(f"The model {model.name!r} has no input yet. Call it once, or give it a keras.Input.")
+        raise ValueError(
+            f"The model {model.name!r} has no input yet. Call it once, or give it a keras.Input."
+        )
 
 
 def modes_of(model: keras.Model) -> list[bool]:
     """Returns the values of `training` for which a model may compute different things."""
-    layers = [layer for layer in (model, *(each for _, _, each in walk(model))) if not is_plain(layer)]
-    return [True, False] if any("training" in inspect.signature(layer.call).parameters for layer in layers) else [False]
+    layers = [
+        layer for layer in (model, *(each for _, _, each in walk(model))) if not is_plain(layer)
+    ]
+    return (
+        [True, False]
+        if any("training" in inspect.signature(layer.call).parameters for layer in layers)
+        else [False]
+    )
 
 
 def inputs_of(model: keras.Model) -> Any:
     """Returns symbolic inputs in the structure that calls of a model take.
 
-    Raises:
-        ValueError: A subclassed model runs neither on floats nor on integers of the shapes that it was built for.
+    Raises: ValueError: A subclassed model runs neither on floats nor on integers of the shapes that
+        it was built for.
     """
     if isinstance(model, keras.Sequential):
         return model.inputs[0]
@@ -42,10 +52,15 @@ def inputs_of(model: keras.Model) -> Any:
         return model.input
     shapes = (model.get_build_config() or {}).get("input_shape")
     failure: Exception | None = None
-    for dtype in (model.input_dtype, "int32"):  # the config has no dtypes, and most embeddings also take floats
+    for dtype in (
+        model.input_dtype,
+        "int32",
+    ):  # the config has no dtypes, and most embeddings also take floats
         try:
             inputs = _symbolic(shapes, dtype)
-            keras.Operation.compute_output_spec(model, inputs)  # the method of a model may run no layer
+            keras.Operation.compute_output_spec(
+                model, inputs
+            )  # the method of a model may run no layer
         except Exception as error:  # whatever a layer raises
             failure = failure or error
         else:
@@ -72,16 +87,23 @@ def call_in_all_ways(model: keras.Model, inputs: Any, modes: Collection[bool | N
     layers = [layer for layer in model.layers if isinstance(layer, keras.layers.InputLayer)]
     optional = [id(layer.output) for layer in layers if layer.optional]
     sizes = range(1, len(optional) + 1)
-    for absent in itertools.chain.from_iterable(itertools.combinations(optional, size) for size in sizes):
+    for absent in itertools.chain.from_iterable(
+        itertools.combinations(optional, size) for size in sizes
+    ):
         with contextlib.suppress(Exception):  # the model may need one of two optional inputs
-            outputs += [model(_without(inputs, model.input, absent), training=training) for training in modes]
+            outputs += [
+                model(_without(inputs, model.input, absent), training=training)
+                for training in modes
+            ]
     return outputs
 
 
 def _without(inputs, structure, absent):
     """Returns the inputs, None in place of the absent ones."""
     flat = zip(keras.tree.flatten(inputs), keras.tree.flatten(structure), strict=True)
-    return keras.tree.pack_sequence_as(structure, [None if id(symbolic) in absent else x for x, symbolic in flat])
+    return keras.tree.pack_sequence_as(
+        structure, [None if id(symbolic) in absent else x for x, symbolic in flat]
+    )
 
 
 def on_inputs(function: Callable[[Any], Any], symbolic: Any) -> Any:
@@ -95,9 +117,13 @@ def on_inputs(function: Callable[[Any], Any], symbolic: Any) -> Any:
 def to_numbers(outputs: Any) -> list[np.ndarray]:
     """Returns all tensors in a structure as arrays of float64, strings as numbers that tell them apart."""
     if not ON_TENSORFLOW:
-        return [keras.ops.convert_to_numpy(t).astype(np.float64) for t in keras.tree.flatten(outputs)]
+        return [
+            keras.ops.convert_to_numpy(t).astype(np.float64) for t in keras.tree.flatten(outputs)
+        ]
     flat = tf.nest.flatten(outputs, expand_composites=True)
-    strings = (tf.strings.to_hash_bucket_fast(t, 2**20) if t.dtype == tf.string else t for t in flat)
+    strings = (
+        tf.strings.to_hash_bucket_fast(t, 2**20) if t.dtype == tf.string else t for t in flat
+    )
     return [np.asarray(t).astype(np.float64) for t in strings]
 
 
@@ -105,4 +131,6 @@ def may_round_factors() -> bool:
     """Whether matrix products may round their float32 factors to ten bits, as those of accelerators do."""
     if not ON_TENSORFLOW:
         return "cpu" not in str(keras.ops.ones(()).device).lower()
-    return tf.config.experimental.tensor_float_32_execution_enabled() and bool(tf.config.list_logical_devices("GPU"))
+    return tf.config.experimental.tensor_float_32_execution_enabled() and bool(
+        tf.config.list_logical_devices("GPU")
+    )

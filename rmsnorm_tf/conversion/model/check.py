@@ -21,11 +21,13 @@ from rmsnorm_tf.conversion.model.layers import walk
 from rmsnorm_tf.conversion.model.report import Conversion, ConversionReport
 from rmsnorm_tf.conversion.model.snapshot import Others, Snapshot
 
-# Sizes of unknown axes and upper ends of integers, to try in turn: a model may need long inputs, or know few words.
+# Sizes of unknown axes and upper ends of integers, to try in turn: a model may need long inputs, or
+# know few words.
 _SIZES = (5, 32, 128)
 _BOUNDS = (5, 2, 1)
 
-# How far apart two orders of computation may be, in units of what happens if each weight is rounded once more.
+# How far apart two orders of computation may be, in units of what happens if each weight is rounded
+# once more.
 _MARGIN = 8
 _ROUNDING = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
 
@@ -38,15 +40,17 @@ def convert_in_place(
 ) -> ConversionReport:
     """Changes a model and returns the report. If anything fails, the model is as before.
 
-    Args:
-        change: Changes the model and returns the entries of the report, given why layers and weights must stay, by id.
-        modes: The values of `training` to call the model with, before and after.
-        same: Whether the outputs must stay the same. Default: True. Otherwise there must be outputs.
+    Args: change: Changes the model and returns the entries of the report, given why layers and
+        weights must stay, by id. modes: The values of `training` to call the model with, before and
+        after. same: Whether the outputs must stay the same. Default: True. Otherwise there must be
+        outputs.
 
     Raises:
         ValueError: The outputs differ, or the model does not run any more.
     """
-    others, check, before = Others(model), _Check(model, modes), Snapshot(model)
+    others = Others(model)
+    check = _Check(model, modes)
+    before = Snapshot(model)
     try:
         entries = change(others.shared)
         if any(entry.converted for entry in entries):
@@ -64,7 +68,10 @@ def convert_in_place(
         model._clear_losses()  # those of the traced calls, which nothing can compute
     remark = check.remark() if same else ""
     return ConversionReport(
-        [replace(entry, reason=entry.reason + remark) if entry.converted else entry for entry in entries]
+        [
+            replace(entry, reason=entry.reason + remark) if entry.converted else entry
+            for entry in entries
+        ]
     )
 
 
@@ -84,7 +91,9 @@ class _Check:
             except _Incomparable as error:
                 self._why_not[mode] = str(error)
             except Exception as error:  # whatever a layer raises
-                self._why_not[mode] = f"the model does not run on random inputs: {_first_line(error)}"
+                self._why_not[mode] = (
+                    f"the model does not run on random inputs: {_first_line(error)}"
+                )
 
     def _noise(self, function, inputs, outputs):
         """Returns how far each output moves if all weights are rounded once more."""
@@ -92,7 +101,8 @@ class _Check:
         return [_distance(y, n) for y, n in zip(outputs, rounded, strict=True)]
 
     def why_different(self, same):
-        """Returns by how much outputs differ from those before, if it is more than rounding explains, or None.
+        """Returns by how much outputs differ from those before, if it is more than rounding
+        explains, or None.
 
         If they need not be the same, it returns why the model does not run, or None.
         """
@@ -110,7 +120,9 @@ class _Check:
                 return f"the model would return {len(actual)} tensors, not {len(expected)}"
             for e, a, *both in zip(expected, actual, noises, own, strict=True):
                 largest = np.max(np.abs(e), initial=0, where=np.isfinite(e))
-                noise = max(filter(np.isfinite, both), default=0.0)  # infinite noise excuses nothing
+                noise = max(
+                    filter(np.isfinite, both), default=0.0
+                )  # infinite noise excuses nothing
                 if not _distance(e, a) <= _MARGIN * (rounding * largest + noise):
                     return f"the outputs would change by {_distance(e, a):.1e}, the largest being {largest:.1e}"
         return None
@@ -128,7 +140,10 @@ class _Incomparable(Exception):
 
 
 class _Function:
-    """A model as a function from arrays to arrays. After a call, weights, statistics and seeds are as they were."""
+    """A model as a function from arrays to arrays.
+
+    After a call, weights, statistics and seeds are as they were.
+    """
 
     def __init__(self, model, mode):
         self.inputs = inputs_of(model)
@@ -136,9 +151,14 @@ class _Function:
         self._weights = [w for w in model.weights if keras.backend.is_float_dtype(w.dtype)]
         self._run = on_inputs(lambda inputs: call_in_all_ways(model, inputs, [mode]), self.inputs)
         own = {id(variable.value) for variable in model.variables}
-        read = self._run.get_concrete_function().variables if ON_TENSORFLOW else ()  # also Keras's global seed
+        read = (
+            self._run.get_concrete_function().variables if ON_TENSORFLOW else ()
+        )  # also Keras's global seed
         others = [variable for variable in read if id(variable) not in own]
-        self._states = [*model.variables, *others]  # also weights: a spectral norm assigns a kernel in training
+        self._states = [
+            *model.variables,
+            *others,
+        ]  # also weights: a spectral norm assigns a kernel in training
 
     def __call__(self, inputs, seeds, rounding=0.0):
         """Returns the outputs for these states of the seeds, with weights that are rounded once more."""
@@ -204,7 +224,9 @@ def _rounding(model):
 
 def _distance(a, b):
     """Returns the largest difference between two arrays: infinity if their shapes or what is not finite differ."""
-    if a.shape != b.shape or not np.array_equal(a[~np.isfinite(a)], b[~np.isfinite(b)], equal_nan=True):
+    if a.shape != b.shape or not np.array_equal(
+        a[~np.isfinite(a)], b[~np.isfinite(b)], equal_nan=True
+    ):
         return np.inf
     return np.max(np.abs(a - b), initial=0, where=np.isfinite(a) & np.isfinite(b))
 

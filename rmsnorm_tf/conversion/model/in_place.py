@@ -1,6 +1,8 @@
-"""Changes layers in place: a norm becomes an RMSNormalization, a cell gets RMSNorm inside, an output loses its mean.
+"""Changes layers in place: a norm becomes an RMSNormalization, a cell gets RMSNorm inside, an
+output loses its mean.
 
-The changed layer stays the same object, so every model, list and attribute that refers to it goes along.
+The changed layer stays the same object, so every model, list and attribute that refers to it goes
+along.
 """
 
 import functools
@@ -42,8 +44,8 @@ def counterpart(layer: keras.layers.LayerNormalization) -> RMSNormalization:
 def shape_of_input(layer: keras.Layer, axis: int | tuple[int, ...] = -1) -> tuple[int | None, ...]:
     """Returns the shape of the input of a built norm over `axis`.
 
-    A gain over the last axis says its size, because another layer may have built the norm for another input, as
-    KerasHub's Qwen3 builds its norms of queries and keys.
+    A gain over the last axis says its size, because another layer may have built the norm for
+    another input, as KerasHub's Qwen3 builds its norms of queries and keys.
     """
     shape = tuple(layer.get_build_config()["input_shape"])
     if axis == -1 and layer.weights:
@@ -68,7 +70,8 @@ def turn_into_rms_norm(layer: keras.Layer, like: RMSNormalization) -> None:
             setattr(layer, name, value)
     layer.autocast = False
     layer.supports_masking = like.supports_masking
-    # A built layer accepts no weights. The old ones may be narrower than float32, in which a norm adds 1 to its scale.
+    # A built layer accepts no weights. The old ones may be narrower than float32, in which a norm
+    # adds 1 to its scale.
     layer._tracker.unlock()
     RMSNormalization.build(layer, shape)
     layer._tracker.lock()
@@ -79,7 +82,10 @@ def turn_into_rms_norm(layer: keras.Layer, like: RMSNormalization) -> None:
 
 def is_cell_with_layer_norm(layer: keras.Layer) -> bool:
     """Whether a layer is one of our cells with LayerNorm inside."""
-    return type(layer) in (RMSNormSimpleRNNCell, RMSNormGRUCell, RMSNormLSTMCell) and layer.normalization == "layer"
+    return (
+        type(layer) in (RMSNormSimpleRNNCell, RMSNormGRUCell, RMSNormLSTMCell)
+        and layer.normalization == "layer"
+    )
 
 
 def norms_of_cell(cell: Any) -> list[keras.Layer]:
@@ -114,7 +120,9 @@ def without_mean(layer: keras.Layer, name: str) -> Callable:
 
     @functools.wraps(getattr(layer, name))
     def call(*args, **kwargs):
-        function = getattr(type(layer), name).__get__(layer)  # a norm may have become another one meanwhile
+        function = getattr(type(layer), name).__get__(
+            layer
+        )  # a norm may have become another one meanwhile
         y = function(*args, **kwargs)
         if is_reverse(function, args, kwargs):
             return y

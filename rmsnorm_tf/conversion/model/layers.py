@@ -29,10 +29,14 @@ def is_reverse(function: Callable, args: tuple, kwargs: dict[str, Any]) -> bool:
     return bool(inspect.signature(function).bind(*args, **kwargs).arguments.get("reverse"))
 
 
-def walk(layer: keras.Layer, leaving_out: Iterable[int] = ()) -> Iterator[tuple[Path, str, keras.Layer]]:
-    """Yields the path, the name and the object of every layer inside a layer, each once, depth first.
+def walk(
+    layer: keras.Layer, leaving_out: Iterable[int] = ()
+) -> Iterator[tuple[Path, str, keras.Layer]]:
+    """Yields the path, the name and the object of every layer inside a layer, each once, depth
+    first.
 
-    The name comes after the names of the layers that contain it. Layers with ids in `leaving_out` are left out.
+    The name comes after the names of the layers that contain it. Layers with ids in `leaving_out`
+    are left out.
     """
     seen = {id(layer), *leaving_out}
 

@@ -13,7 +13,12 @@ from rmsnorm_tf.recurrent.cells import RMSNormLSTMCell
 def layer_norms(model: keras.Model) -> list[tuple[Path, str, Any]]:
     """Returns path, name and object of each LayerNormalization outside our cells, and of each cell that has them."""
     layers = list(walk(model))
-    inside = {id(norm) for _, _, layer in layers if is_cell_with_layer_norm(layer) for norm in norms_of_cell(layer)}
+    inside = {
+        id(norm)
+        for _, _, layer in layers
+        if is_cell_with_layer_norm(layer)
+        for norm in norms_of_cell(layer)
+    }
     return [
         (path, name, layer)
         for path, name, layer in layers
@@ -28,7 +33,9 @@ def _why_cell_stays(cell):
         return "its last norm reads the cell state, which is not linear in any weights"
     weights = ("kernel", "recurrent", "bias") if cell.normalize_bias else ("kernel", "recurrent")
     constrained = [name for name in weights if getattr(cell, f"{name}_constraint") is not None]
-    return f"it has a {constrained[0]}_constraint, which centring might break" if constrained else None
+    return (
+        f"it has a {constrained[0]}_constraint, which centring might break" if constrained else None
+    )
 
 
 def why_not_folded(layer: keras.Layer) -> str | None:

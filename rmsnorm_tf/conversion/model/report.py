@@ -37,7 +37,8 @@ class ConversionReport:
 
     def __str__(self) -> str:
         return "\n".join(
-            f"{entry.name}: {'converted' if entry.converted else 'stays'}, {entry.reason}" for entry in self.entries
+            f"{entry.name}: {'converted' if entry.converted else 'stays'}, {entry.reason}"
+            for entry in self.entries
         )
 
     def __iter__(self) -> NoReturn:

@@ -31,9 +31,9 @@ _TRANSPARENT = (
 def new_changes() -> defaultdict[Path, dict[str, Any]]:
     """Returns an empty collection of changes of the layers at some paths.
 
-    `changes[path]["norm"]` is the serialized `RMSNormalization` that the norm becomes, `changes[path]["cell"] = True`
-    turns a cell with LayerNorm inside into one with RMSNorm, and `changes[path]["centred"] = True` makes a layer
-    subtract the mean from its output.
+    `changes[path]["norm"]` is the serialized `RMSNormalization` that the norm becomes,
+    `changes[path]["cell"] = True` turns a cell with LayerNorm inside into one with RMSNorm, and
+    `changes[path]["centred"] = True` makes a layer subtract the mean from its output.
     """
     return defaultdict(dict)
 
@@ -50,13 +50,16 @@ def make_changes(model: keras.Model, made: Mapping[Path, dict[str, Any]]) -> Non
     for path, changes in by_owner.items():
         owner = follow(model, path)
         before = getattr(owner, "changes_inside", {})
-        owner.changes_inside = before | {key: {**before.get(key, {}), **change} for key, change in changes.items()}
+        owner.changes_inside = before | {
+            key: {**before.get(key, {}), **change} for key, change in changes.items()
+        }
         if not hasattr(type(owner), "unchanged_class"):
             owner.__class__ = _changed(owner.__class__)
 
 
 def _depth_of_owner(model, path, change):
-    """Returns how long the path is to the outermost layer whose config would not tell of the change, or None.
+    """Returns how long the path is to the outermost layer whose config would not tell of the
+    change, or None.
 
     No config tells that the layer itself subtracts its mean.
     """
@@ -78,12 +81,15 @@ def _build(layer, path, configs):
 def _change(layer, change):
     if "norm" in change:
         turn_into_rms_norm(layer, keras.saving.deserialize_keras_object(change["norm"]))
-    if "cell" in change and is_cell_with_layer_norm(layer):  # unless the config of a wrapper says so already
+    if "cell" in change and is_cell_with_layer_norm(
+        layer
+    ):  # unless the config of a wrapper says so already
         layer.normalization = "rms"
         for norm in norms_of_cell(layer):
             turn_into_rms_norm(norm, counterpart(norm))
     if "centred" in change:
-        layer.call, layer.quantized_call = without_mean(layer, "call"), without_mean(layer, "quantized_call")
+        layer.call = without_mean(layer, "call")
+        layer.quantized_call = without_mean(layer, "quantized_call")
 
 
 @functools.cache
@@ -109,7 +115,9 @@ def _changed(base: type) -> type:
             layer = {**config.pop("unchanged"), "config": config}
             layer = keras.saving.deserialize_keras_object(layer, custom_objects)
             if not layer.built:
-                raise ValueError(f"The layer {layer.name!r} does not say in its config how it was built.")
+                raise ValueError(
+                    f"The layer {layer.name!r} does not say in its config how it was built."
+                )
             for joined, change in changes.items():
                 path = tuple(joined.split("/")) if joined else ()
                 _build(layer, path, change["build"])

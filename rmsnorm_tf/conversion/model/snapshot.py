@@ -12,7 +12,9 @@ class Snapshot:
 
     def __init__(self, model: keras.Model) -> None:
         layers = [model, *(layer for _, _, layer in walk(model))]
-        self._layers = [(layer, type(layer), dict(vars(layer)), _containers(layer)) for layer in layers]
+        self._layers = [
+            (layer, type(layer), dict(vars(layer)), _containers(layer)) for layer in layers
+        ]
         self._values = [(variable, keras.ops.copy(variable)) for variable in model.variables]
 
     def restore(self) -> None:
@@ -23,7 +25,9 @@ class Snapshot:
             vars(layer).update(attributes)
             for container, content in containers:
                 container.clear()
-                container.extend(content) if isinstance(container, list) else container.update(content)
+                container.extend(content) if isinstance(container, list) else container.update(
+                    content
+                )
         for layer, *_ in self._layers:
             _track_parameters(layer)
         for variable, value in self._values:
@@ -39,17 +43,26 @@ def _containers(layer):
 class Others:
     """The models in this process that have layers of a model.
 
-    `shared` says, for layers and weights of the model by id, which other model uses them without calling the model.
+    `shared` says, for layers and weights of the model by id, which other model uses them without
+    calling the model.
     """
 
     def __init__(self, model: keras.Model) -> None:
         own = {id(layer): layer for _, _, layer in walk(model)}
         graphs = [_graph(each) for each in (model, *own.values()) if isinstance(each, keras.Model)]
         gc.collect()  # models have cycles, and one that was deleted is no user of a layer
-        models = [each for each in gc.get_objects() if issubclass(type(each), keras.Model) and hasattr(each, "_layers")]
+        models = [
+            each
+            for each in gc.get_objects()
+            if issubclass(type(each), keras.Model) and hasattr(each, "_layers")
+        ]
         same = {id(each) for each in models if id(each) in own or _graph(each) in graphs}
         self.shared: dict[int, str] = {}
-        self._models = [each for each in models if id(each) in same or any(id(e) in same for _, _, e in walk(each))]
+        self._models = [
+            each
+            for each in models
+            if id(each) in same or any(id(e) in same for _, _, e in walk(each))
+        ]
         for other in models:
             common = [layer for _, _, layer in walk(other, leaving_out=same) if id(layer) in own]
             if common and id(other) not in same and not _of_sequential(other, models):

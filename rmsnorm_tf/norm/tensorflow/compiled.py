@@ -28,14 +28,14 @@ _SIGNATURE_OF_GRADIENTS = inspect.signature(lambda *upstream: None)
 def set_fused(value: bool | None) -> None:
     """Overrides the `fused` argument of every layer and function of this package.
 
-    The environment variable `RMSNORM_TF_FUSED`, 0 or 1, does the same from the start. Functions that are already traced
-    stay as they are.
+    The environment variable `RMSNORM_TF_FUSED`, 0 or 1, does the same from the start. Functions
+    that are already traced stay as they are.
 
     >>> set_fused(False)  # compile nothing
     >>> set_fused(None)   # follow each layer's argument again
 
-    Args:
-        value: False never compiles, True always does except in a forked process, None leaves it to each argument.
+    Args: value: False never compiles, True always does except in a forked process, None leaves it
+        to each argument.
 
     Raises:
         ValueError: `value` is something else.
@@ -50,7 +50,9 @@ class _Process:
         given = os.environ.get("RMSNORM_TF_FUSED", "")
         values = {"": None, "0": False, "1": True, "false": False, "true": True}
         if given.lower() not in values:
-            raise ValueError(f"The environment variable RMSNORM_TF_FUSED must be 0, 1 or empty, got {given!r}.")
+            raise ValueError(
+                f"The environment variable RMSNORM_TF_FUSED must be 0, 1 or empty, got {given!r}."
+            )
         self.fused = values[given.lower()]
         self.is_forked = False  # XLA would wait there for a thread of the parent
         self.eager: dict[tuple[_Signature, bool], Callable] = {}
@@ -110,7 +112,9 @@ def _in_graphs(signature, is_compiled):
     if is_compiled:
         forward = _traced(forward, signature.tensors().flatten(), jit_compile=True)
         backward = _traced(backward, signature.inputs_of_backward(), jit_compile=True)
-    return _traced(_with_gradient(Passes(signature.spec), forward, backward), signature.tensors().flatten())
+    return _traced(
+        _with_gradient(Passes(signature.spec), forward, backward), signature.tensors().flatten()
+    )
 
 
 @functools.lru_cache(maxsize=1024)
@@ -120,14 +124,17 @@ def _in_eager_mode(signature, is_compiled):
     key = signature, is_compiled
     if key not in _process.eager and len(_process.eager) < _MOST_EAGER_SIGNATURES:
         _process.eager[key] = _of_operations(signature, is_compiled)
-    return _process.eager.get(key) or _with_gradient(Passes(signature.spec), *_passes(signature, False))
+    return _process.eager.get(key) or _with_gradient(
+        Passes(signature.spec), *_passes(signature, False)
+    )
 
 
 def _of_operations(signature, is_compiled):
     forward, backward = _passes(signature, is_compiled)
     forward = _as_operation(forward, signature.tensors().flatten(), is_compiled)
     backward = _as_operation(backward, signature.inputs_of_backward(), is_compiled)
-    plain, rstd_of_x = _passes(signature, False)[1], _rstd_of_x(Passes(signature.spec))
+    plain = _passes(signature, False)[1]
+    rstd_of_x = _rstd_of_x(Passes(signature.spec))
     backward = _differentiable(
         lambda dy, rstd, x, *others: plain(dy, rstd_of_x(rstd, x), x, *others),
         signature.inputs_of_backward(),
@@ -157,7 +164,9 @@ def _differentiable(function, specs, operation=None):
         count = len(specs)
         outputs = [tf.TensorSpec(t.shape, t.dtype) for t in _traced(function, specs).outputs]
         return _differentiable(
-            lambda *t: tf.gradients(function(*t[:count]), t[:count], t[count:], unconnected_gradients="zero"),
+            lambda *t: tf.gradients(
+                function(*t[:count]), t[:count], t[count:], unconnected_gradients="zero"
+            ),
             [*specs, *outputs],
         )
 
@@ -173,8 +182,8 @@ def _differentiable(function, specs, operation=None):
 def _as_operation(function, specs, is_compiled=False):
     """Returns a function that runs a graph as one operation.
 
-    It takes a tenth of the time of calling a `tf.function`, and needs no other thread, which a forked process and a
-    `tf.py_function` would wait for.
+    It takes a tenth of the time of calling a `tf.function`, and needs no other thread, which a
+    forked process and a `tf.py_function` would wait for.
     """
     traced = _traced(function, specs, jit_compile=is_compiled or None)
     if is_compiled:
@@ -185,13 +194,16 @@ def _as_operation(function, specs, is_compiled=False):
 
 def _traced(function, specs, jit_compile=None):
     with tf.init_scope():  # outside the current graph, so that any graph may call it
-        traced = tf.function(lambda *inputs: function(*inputs), autograph=False, jit_compile=jit_compile)
+        traced = tf.function(
+            lambda *inputs: function(*inputs), autograph=False, jit_compile=jit_compile
+        )
         return traced.get_concrete_function(*specs)
 
 
 def _passes(signature, is_compiled):
     """Returns both passes as functions of the tensors that are not None."""
-    passes, pattern = Passes(signature.spec, in_xla=is_compiled), signature.tensors()
+    passes = Passes(signature.spec, in_xla=is_compiled)
+    pattern = signature.tensors()
 
     def forward(*inputs):
         return passes.forward(pattern.unflatten(inputs))
@@ -205,14 +217,16 @@ def _passes(signature, is_compiled):
 def _with_gradient(passes, forward, backward):
     """Returns a function of the tensors that returns y, and has `backward` as its gradient.
 
-    rstd is a function of x, for second derivatives. The forward pass says so, because a SavedModel drops gradients that
-    are defined inside gradients.
+    rstd is a function of x, for second derivatives. The forward pass says so, because a SavedModel
+    drops gradients that are defined inside gradients.
     """
     rstd_of_x = _rstd_of_x(passes)
 
     @tf.custom_gradient
     def normalize(x, *others):
-        with tf.init_scope() if tf.executing_eagerly() else contextlib.nullcontext():  # without tapes
+        with (
+            tf.init_scope() if tf.executing_eagerly() else contextlib.nullcontext()
+        ):  # without tapes
             y, rstd = forward(x, *others)
         rstd = rstd_of_x(tf.stop_gradient(rstd), x)
         return y, lambda dy: backward(dy, rstd, x, *others)

@@ -7,9 +7,9 @@ With one number per row, rstd = 1 / sqrt(mean(x**2) + epsilon), and z = x rstd:
     dscale  = sum over rows of dy z
     doffset = sum over rows of dy
 
-The backward pass needs only x, rstd and scale. A partial statistic is the mean over the first k entries: then
-mean(g z) is the sum over all entries divided by k, and the term with z is subtracted in the first k entries only. With
-a gate, n = z * scale + offset and s = sigmoid(gate):
+The backward pass needs only x, rstd and scale. A partial statistic is the mean over the first k
+entries: then mean(g z) is the sum over all entries divided by k, and the term with z is subtracted
+in the first k entries only. With a gate, n = z * scale + offset and s = sigmoid(gate):
 
     y       = n * gate * s
     dn      = dy * gate * s
@@ -48,12 +48,15 @@ class Passes:
 
     def backward(self, dy: tf.Tensor, rstd: tf.Tensor, t: Tensors) -> Tensors:
         """Returns the gradients of the tensors, given that of y."""
-        dy, z = _wide(dy), _wide(t.x) * rstd
+        dy = _wide(dy)
+        z = _wide(t.x) * rstd
         dgate = doffset = dscale = None
         if t.gate is not None:
             gate = _wide(t.gate)
             sigmoid = tf.sigmoid(gate)
-            dgate = tf.cast(dy * self._affine(z, t) * sigmoid * (1 + gate * (1 - sigmoid)), t.gate.dtype)
+            dgate = tf.cast(
+                dy * self._affine(z, t) * sigmoid * (1 + gate * (1 - sigmoid)), t.gate.dtype
+            )
             dy *= _silu(gate)
         if t.offset is not None:
             doffset = self._sum_for_weight(dy)
@@ -67,11 +70,15 @@ class Passes:
 
     def gradient_of_rstd(self, drstd: tf.Tensor, rstd: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
         """Returns the gradient of x, given that of rstd: -rstd**3 x / n, in an order that does not overflow."""
-        # Differentiating a shrunk root overflows, so further derivatives go through a root without shrink.
-        wide, rstd = _wide(x), tf.stop_gradient(rstd)
+        # Differentiating a shrunk root overflows, so further derivatives go through a root without
+        # shrink.
+        wide = _wide(x)
+        rstd = tf.stop_gradient(rstd)
         root = self._inverse_rms(wide, shrink=1.0)
         rstd += root - tf.stop_gradient(root)
-        return tf.cast(-self._first_entries(wide * rstd) * (rstd * drstd * rstd / self._count(wide)), x.dtype)
+        return tf.cast(
+            -self._first_entries(wide * rstd) * (rstd * drstd * rstd / self._count(wide)), x.dtype
+        )
 
     def _inverse_rms(self, x, shrink):
         """Returns rstd, from squares of x * shrink."""
@@ -79,7 +86,9 @@ class Passes:
         if self.spec.prefix is not None:
             head = x[(slice(None),) * self.spec.axes[0] + (slice(self.spec.prefix),)]
         head *= shrink
-        if head.shape.num_elements() == 1:  # else XLA moves shrink out of the square, which overflows then
+        if (
+            head.shape.num_elements() == 1
+        ):  # else XLA moves shrink out of the square, which overflows then
             head = tf.maximum(head, head.dtype.min)
         mean = self._sum(tf.square(head)) / self._count(x)
         return tf.math.rsqrt(mean + self.spec.epsilon * shrink * shrink) * shrink
@@ -123,7 +132,8 @@ class Passes:
 
     def _broadcast(self, weight, t):
         """Gives a weight the axes that it needs to broadcast against t."""
-        rank, axes = t.shape.rank, self.spec.scale_axes
+        rank = t.shape.rank
+        axes = self.spec.scale_axes
         if axes == tuple(range(axes[0], rank)):
             return weight
         known = weight.shape.is_fully_defined()
@@ -136,7 +146,8 @@ def _wide(t):
 
 
 def _silu(t):
-    # As a quotient: TensorFlow's graph optimizer reorders products, and x times the gate may overflow. The exponent is
-    # limited, because further derivatives of an infinite exponential are NaN.
+    # As a quotient: TensorFlow's graph optimizer reorders products, and x times the gate may
+    # overflow. The exponent is limited, because further derivatives of an infinite exponential are
+    # NaN.
     t = tf.maximum(t, -700.0 if t.dtype == tf.float64 else -80.0)
     return t / (1 + tf.exp(-t))

@@ -19,7 +19,9 @@ remembering = functools.lru_cache(maxsize=1024)  # eager calls repeat the same f
 NOT_DENSE = (tf.RaggedTensor, tf.SparseTensor)
 
 if os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
-    raise ImportError("rmsnorm_tf needs Keras 3, but TF_USE_LEGACY_KERAS makes tf.keras Keras 2. Unset that variable.")
+    raise ImportError(
+        "rmsnorm_tf needs Keras 3, but TF_USE_LEGACY_KERAS makes tf.keras Keras 2. Unset that variable."
+    )
 
 
 def without_autograph(function: Callable[P, R]) -> Callable[P, R]:
@@ -30,7 +32,9 @@ def without_autograph(function: Callable[P, R]) -> Callable[P, R]:
 def as_tensor(value: Any, dtype: str | None = None) -> tf.Tensor:
     """Returns a value as a tensor, of this dtype if it has none of its own."""
     # What a variable holds: dispatch on the variable itself takes as long as reading it.
-    return tf.convert_to_tensor(value.value if isinstance(value, keras.Variable) else value, dtype_hint=dtype)
+    return tf.convert_to_tensor(
+        value.value if isinstance(value, keras.Variable) else value, dtype_hint=dtype
+    )
 
 
 def shape_of(t: tf.Tensor) -> tuple[int | None, ...] | None:
@@ -47,10 +51,12 @@ def with_sizes_of(t: tf.Tensor, x: tf.Tensor, axes: Sequence[int], name: str) ->
         axes: The axes of x, one for each of t.
         name: What an error calls t.
     """
-    # XLA drops assertions, so sizes that differ become -2, to which nothing can be reshaped. In arithmetic, which runs
-    # on the CPU beside an accelerator. With an axis more, because TensorFlow drops a reshape of one unknown size.
+    # XLA drops assertions, so sizes that differ become -2, to which nothing can be reshaped. In
+    # arithmetic, which runs on the CPU beside an accelerator. With an axis more, because TensorFlow
+    # drops a reshape of one unknown size.
     sizes = sizes_of(x)
-    sizes, own = tf.stack([*(sizes[a] for a in axes), 1]), tf.concat([tf.shape(t), [1]], 0)
+    sizes = tf.stack([*(sizes[a] for a in axes), 1])
+    own = tf.concat([tf.shape(t), [1]], 0)
     sizes -= tf.minimum(tf.abs(own - sizes), 1) * (sizes + 2)
     t = tf.squeeze(tf.reshape(t, sizes, name=f"sizes_of_{name}_must_be_those_of_x"), -1)
     t.set_shape([x.shape[a] for a in axes])

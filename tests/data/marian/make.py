@@ -1,7 +1,7 @@
 """Makes the smallest model of Marian that has every part, and what transformers computes of it.
 
-`python make.py` with transformers 5 and PyTorch writes the folder of the model and `expected.json` here. Then
-`python make.py h5` with transformers 4 and tf-keras writes `tf_model.h5`.
+`python make.py` with transformers 5 and PyTorch writes the folder of the model and `expected.json`
+here. Then `python make.py h5` with transformers 4 and tf-keras writes `tf_model.h5`.
 """
 
 import json
@@ -77,7 +77,8 @@ def make_model():
         decoder_start_token_id=pad,
         forced_eos_token_id=0,
     )
-    model, files = MarianMTModel(config), [HERE / name for name in ("source.spm", "target.spm", "vocab.json")]
+    model = MarianMTModel(config)
+    files = [HERE / name for name in ("source.spm", "target.spm", "vocab.json")]
     tokenizer = MarianTokenizer(*map(str, files), source_lang="en", target_lang="de")
     with torch.no_grad():
         model.final_logits_bias.normal_(0, 0.1)
@@ -85,7 +86,9 @@ def make_model():
 
     def read(pairs):
         source = tokenizer([pair[0] for pair in pairs], padding=True, return_tensors="pt")
-        return source, tokenizer(text_target=[pair[1] for pair in pairs], padding=True, return_tensors="pt").input_ids
+        return source, tokenizer(
+            text_target=[pair[1] for pair in pairs], padding=True, return_tensors="pt"
+        ).input_ids
 
     def logits(source, target):
         begin = torch.full((len(target), 1), pad)
@@ -117,16 +120,22 @@ def make_model():
     }
     for pair in pairs:
         source, target = read([pair])
-        cost = torch.nn.functional.cross_entropy(logits(source, target)[0], target[0], reduction="sum")
+        cost = torch.nn.functional.cross_entropy(
+            logits(source, target)[0], target[0], reduction="sum"
+        )
         expected["sources"].append(pair[0])
         expected["targets"].append(pair[1])
         expected["source_ids"].append(source.input_ids[0].tolist())
         expected["target_ids"].append(target[0].tolist())
         expected["costs"].append(cost.item())
         for name, beams in (("greedy", 1), ("beams", 4)):
-            found = model.generate(**source, num_beams=beams, max_length=33, length_penalty=1.0, do_sample=False)[0]
+            found = model.generate(
+                **source, num_beams=beams, max_length=33, length_penalty=1.0, do_sample=False
+            )[0]
             expected[name].append(tokenizer.decode(found, skip_special_tokens=True))
-    (HERE / "expected.json").write_text(json.dumps(expected, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    (HERE / "expected.json").write_text(
+        json.dumps(expected, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
     print(float(loss), expected["greedy"], expected["source_ids"][-2:])
 
 

@@ -6,9 +6,9 @@ from nmt.errors import UserError
 
 
 def test_whitened_images_are_uncorrelated_with_variance_1():
-    x = np.random.default_rng(0).normal(size=(500, 2, 2, 1)) @ np.ones((1, 2)) + np.random.default_rng(1).normal(
-        size=(500, 2, 2, 2)
-    )
+    x = np.random.default_rng(0).normal(size=(500, 2, 2, 1)) @ np.ones(
+        (1, 2)
+    ) + np.random.default_rng(1).normal(size=(500, 2, 2, 2))
     flat = zca(x)(x).reshape(500, -1)
     np.testing.assert_allclose(flat.mean(0), 0, atol=1e-5)
     np.testing.assert_allclose(flat.T @ flat / 500, np.eye(8), atol=1e-3)
@@ -22,9 +22,15 @@ def test_zca_changes_white_images_only_a_little():
 
 def test_the_last_tenth_of_the_training_images_validates(file):
     found = read_cifar10(str(file.parent))
-    assert [part.images.shape for part in found] == [(36, 16, 16, 3), (4, 16, 16, 3), (20, 16, 16, 3)]
+    assert [part.images.shape for part in found] == [
+        (36, 16, 16, 3),
+        (4, 16, 16, 3),
+        (20, 16, 16, 3),
+    ]
     assert found.train.images.dtype == np.float32
-    np.testing.assert_array_equal(np.concatenate([found.train.classes, found.valid.classes]), np.arange(40) % 10)
+    np.testing.assert_array_equal(
+        np.concatenate([found.train.classes, found.valid.classes]), np.arange(40) % 10
+    )
 
 
 def test_whitening_is_fitted_to_the_images_that_train(file):
@@ -41,10 +47,15 @@ def test_whitening_is_fitted_to_the_images_that_train(file):
     ("spoil", "message"),
     [
         (lambda path: path.unlink(), "or a folder with one such file"),
-        (lambda path: path.write_bytes(b"<html>"), "is not an .npz file with x_train, y_train, x_test, y_test"),
+        (
+            lambda path: path.write_bytes(b"<html>"),
+            "is not an .npz file with x_train, y_train, x_test, y_test",
+        ),
         (lambda path: np.savez(path, x_train=np.zeros(3)), "is not an .npz file with"),
         (
-            lambda path: np.savez(path, **dict.fromkeys(("x_train", "y_train", "x_test", "y_test"), np.zeros(3))),
+            lambda path: np.savez(
+                path, **dict.fromkeys(("x_train", "y_train", "x_test", "y_test"), np.zeros(3))
+            ),
             "bytes",
         ),
     ],

@@ -59,7 +59,11 @@ def test_a_norm_runs_over_its_axes(name, axes, centred):
 
 
 def test_a_gain_belongs_to_a_channel():
-    shapes = {name: {weight.shape for weight in built(row).trainable_weights} for name, row in ROWS.items() if row.norm}
+    shapes = {
+        name: {weight.shape for weight in built(row).trainable_weights}
+        for name, row in ROWS.items()
+        if row.norm
+    }
     assert set(map(tuple, shapes.values())) == {((4,),)}
 
 
@@ -79,7 +83,9 @@ def test_the_partial_norm_takes_the_first_positions_of_each_channel():
 def test_a_normalized_kernel_has_length_1_and_the_direction_of_its_weights():
     layer = WeightNormalizedConv2D(5, 3, "same")
     layer(images())
-    np.testing.assert_allclose(np.sqrt((layer.kernel.numpy() ** 2).sum((0, 1, 2))), np.ones(5), rtol=1e-5)
+    np.testing.assert_allclose(
+        np.sqrt((layer.kernel.numpy() ** 2).sum((0, 1, 2))), np.ones(5), rtol=1e-5
+    )
     before = layer.kernel.numpy()
     layer.direction.assign(3 * layer.direction)
     np.testing.assert_allclose(layer.kernel, before, rtol=1e-4, atol=1e-6)
@@ -93,4 +99,6 @@ def test_own_layers_are_saved_and_loaded(tmp_path, name):
     model.optimizer.build(model.trainable_variables)
     model.save(tmp_path / "model.keras")
     x = np.random.default_rng(0).normal(size=(2, 16, 16, 3)).astype(np.float32)
-    np.testing.assert_allclose(keras.saving.load_model(tmp_path / "model.keras")(x), model(x), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        keras.saving.load_model(tmp_path / "model.keras")(x), model(x), rtol=1e-5, atol=1e-6
+    )

@@ -23,7 +23,9 @@ def folder(tmp_path):
         images.reshape(-1, 16)[np.arange(SIZES[part]), classes] = 255
         array = images if "images" in name else classes
         content = (
-            bytes([0, 0, 8, array.ndim]) + np.array(array.shape, ">i4").tobytes() + array.astype(np.uint8).tobytes()
+            bytes([0, 0, 8, array.ndim])
+            + np.array(array.shape, ">i4").tobytes()
+            + array.astype(np.uint8).tobytes()
         )
         path = origin / name
         if "images" in name:

@@ -10,7 +10,10 @@ from nmt.errors import UserError
     ("text", "sentences"),
     [
         ("He came. She went!", ["He came .", "She went !"]),
-        ("Mrs. Bates spoke to Mr. Elton. He left.", ["Mrs . Bates spoke to Mr . Elton .", "He left ."]),
+        (
+            "Mrs. Bates spoke to Mr. Elton. He left.",
+            ["Mrs . Bates spoke to Mr . Elton .", "He left ."],
+        ),
         ("“Well!” said she. “No.” He sat.", ["“ Well ! ” said she .", "“ No . ”", "He sat ."]),
         ("Emma's _own_\r\nbook, no. 3.", ["Emma 's own book , no . 3 ."]),
         ("  \r\n", []),

@@ -27,7 +27,9 @@ def test_initial_weights_and_noise_depend_on_the_seed_alone(row):
 
     np.testing.assert_array_equal(kernel(small(row)), kernel(small("none")))
     assert np.abs(kernel(small(row, 2)) - kernel(small("none"))).max() > 0
-    np.testing.assert_array_equal(small(row).predict(images(), verbose=0), small(row).predict(images(), verbose=0))
+    np.testing.assert_array_equal(
+        small(row).predict(images(), verbose=0), small(row).predict(images(), verbose=0)
+    )
 
 
 def test_only_the_cell_state_is_normalized_and_only_for_the_output():
@@ -37,23 +39,30 @@ def test_only_the_cell_state_is_normalized_and_only_for_the_output():
     cell.build((None, 3))
     plain = keras.layers.LSTMCell(4)
     plain.build((None, 3))
-    plain.set_weights([weight.numpy() for weight in (cell.kernel, cell.recurrent_kernel, cell.bias)])
+    plain.set_weights(
+        [weight.numpy() for weight in (cell.kernel, cell.recurrent_kernel, cell.bias)]
+    )
     x, h, c = (generator.normal(size=(2, size)).astype(np.float32) for size in (3, 4, 4))
     expected_h, [_, expected_c] = plain(x, [h, c])
     found_h, [same_h, found_c] = cell(x, [h, c])
     np.testing.assert_allclose(found_c, expected_c, rtol=1e-5)
     output_gate = np.asarray(expected_h) / np.tanh(expected_c)
-    np.testing.assert_allclose(found_h, output_gate * np.tanh(norm(expected_c)), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        found_h, output_gate * np.tanh(norm(expected_c)), rtol=1e-4, atol=1e-6
+    )
     assert same_h is found_h
 
 
 def test_the_divergence_is_the_mean_log_ratio_of_the_densities():
     """The reference integrates over 100,000 samples; its standard error is below 0.01."""
-    mean, log_deviation = 0.7, -0.4
+    mean = 0.7
+    log_deviation = -0.4
     z = mean + np.exp(log_deviation) * np.random.default_rng(0).normal(size=100_000)
     log_q = -0.5 * ((z - mean) / np.exp(log_deviation)) ** 2 - log_deviation
     expected = np.mean(log_q + 0.5 * z**2)
-    found = normal_divergence(np.full((1, 3), mean, np.float32), np.full((1, 3), log_deviation, np.float32))
+    found = normal_divergence(
+        np.full((1, 3), mean, np.float32), np.full((1, 3), log_deviation, np.float32)
+    )
     np.testing.assert_allclose(found, [[3 * expected]], atol=0.05)
     np.testing.assert_allclose(normal_divergence(np.zeros((1, 3)), np.zeros((1, 3))), [[0]])
 

@@ -17,7 +17,9 @@ def arrays():
         "dy": generator.normal(0, 40, points).astype(np.int16),
         "pen_up": (generator.random(points) < 0.05).astype(np.uint8),
         "lengths": lengths,
-        "names": np.array([f"a{form:02d}-000u-{line:02d}" for form in range(FORMS) for line in (1, 2)]),
+        "names": np.array(
+            [f"a{form:02d}-000u-{line:02d}" for form in range(FORMS) for line in (1, 2)]
+        ),
     }
 
 

@@ -3,7 +3,12 @@ import numpy as np
 import pytest
 
 from experiments.handwriting import rows
-from experiments.handwriting.model import COMPONENTS, LEAST_DEVIATION, build_model, negative_log_likelihood
+from experiments.handwriting.model import (
+    COMPONENTS,
+    LEAST_DEVIATION,
+    build_model,
+    negative_log_likelihood,
+)
 from experiments.trials.trial import rows_of
 
 ROWS = {row.name: row for row in rows_of(rows)}
@@ -25,7 +30,9 @@ def test_the_density_of_a_point_integrates_to_one(seed):
     total = 0.0
     for up in (0.0, 1.0):
         points = np.stack([x.ravel(), y.ravel(), np.full(x.size, up, np.float32)], -1)[None]
-        total += np.exp(-negative_log_likelihood(points, np.repeat(found, x.size, 1))).sum() * 0.1**2
+        total += (
+            np.exp(-negative_log_likelihood(points, np.repeat(found, x.size, 1))).sum() * 0.1**2
+        )
     assert total == pytest.approx(1, abs=1e-3)
 
 
@@ -33,13 +40,22 @@ def test_one_component_is_the_normal_distribution():
     stats = pytest.importorskip("scipy.stats")
     logits, x_mean, y_mean, x_log, y_log, correlation = np.zeros((6, COMPONENTS))
     logits[1:] = -1e4
-    x_mean[0], y_mean[0], x_log[0], y_log[0], correlation[0] = 0.5, -1, 0.3, -0.7, 0.8
+    x_mean[0] = 0.5
+    y_mean[0] = -1
+    x_log[0] = 0.3
+    y_log[0] = -0.7
+    correlation[0] = 0.8
     parts = np.concatenate([[0.4], logits, x_mean, y_mean, x_log, y_log, correlation])[None, None]
-    rho, deviations = np.tanh(0.8), np.exp([0.3, -0.7])
+    rho = np.tanh(0.8)
+    deviations = np.exp([0.3, -0.7])
     covariance = np.outer(deviations, deviations) * [[1, rho], [rho, 1]]
     point = np.array([0.9, -0.6])
-    expected = -stats.multivariate_normal([0.5, -1], covariance).logpdf(point) + np.log(1 + np.exp(-0.4))
-    found = negative_log_likelihood(np.array([[[*point, 1.0]]], np.float32), parts.astype(np.float32))
+    expected = -stats.multivariate_normal([0.5, -1], covariance).logpdf(point) + np.log(
+        1 + np.exp(-0.4)
+    )
+    found = negative_log_likelihood(
+        np.array([[[*point, 1.0]]], np.float32), parts.astype(np.float32)
+    )
     np.testing.assert_allclose(found, [[expected]], rtol=1e-5)
 
 
@@ -48,7 +64,9 @@ def test_a_density_has_a_bound():
     found = outputs(np.random.default_rng(0), 0.0)
     found[..., 1 + 3 * COMPONENTS : 1 + 5 * COMPONENTS] = -50
     loss = float(negative_log_likelihood(np.zeros((1, 1, 3), np.float32), found)[0, 0])
-    assert loss == pytest.approx(np.log(2 * np.pi) + 2 * np.log(LEAST_DEVIATION) + np.log(2), rel=1e-4)
+    assert loss == pytest.approx(
+        np.log(2 * np.pi) + 2 * np.log(LEAST_DEVIATION) + np.log(2), rel=1e-4
+    )
 
 
 def test_a_correlation_near_one_gives_a_finite_loss():
@@ -79,8 +97,11 @@ def test_a_prediction_depends_on_earlier_points_alone(row):
 
 @pytest.mark.slow
 def test_a_trained_model_is_saved_and_loaded(tmp_path):
-    model, points = small(), np.random.default_rng(0).normal(size=(4, 6, 3)).astype(np.float32)
+    model = small()
+    points = np.random.default_rng(0).normal(size=(4, 6, 3)).astype(np.float32)
     model.fit(points, points, verbose=0)
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
-    np.testing.assert_allclose(loaded.predict(points, verbose=0), model.predict(points, verbose=0), rtol=1e-5)
+    np.testing.assert_allclose(
+        loaded.predict(points, verbose=0), model.predict(points, verbose=0), rtol=1e-5
+    )

@@ -9,12 +9,16 @@ def measured():
     return measure_invariance()
 
 
-# From the equations: dividing by a statistic of the summed inputs makes a norm invariant to a factor that they share.
-# Subtracting their mean makes it invariant to a number that is added to all of them.
+# From the equations: dividing by a statistic of the summed inputs makes a norm invariant to a
+# factor that they share. Subtracting their mean makes it invariant to a number that is added to all
+# of them.
 @pytest.mark.parametrize(
     ("norm", "invariant"),
     [
-        ("BatchNorm", {"weight matrix re-scaling", "weight vector re-scaling", "dataset re-scaling"}),
+        (
+            "BatchNorm",
+            {"weight matrix re-scaling", "weight vector re-scaling", "dataset re-scaling"},
+        ),
         ("WeightNorm", {"weight matrix re-scaling", "weight vector re-scaling"}),
         ("LayerNorm", {"weight matrix re-scaling", "dataset re-scaling", "single case re-scaling"}),
         ("RMSNorm", {"weight matrix re-scaling", "dataset re-scaling", "single case re-scaling"}),
@@ -51,5 +55,7 @@ def test_a_transformation_changes_only_what_its_name_says():
     np.testing.assert_allclose(transformed("weight vector re-scaling"), sums * [3, 1, 1, 1, 1])
     np.testing.assert_allclose(transformed("single case re-scaling"), sums * [[3], [1], [1]])
     # the same number for all units, another for each case; and the other way round
-    np.testing.assert_allclose(transformed("weight matrix re-centring"), sums + (x @ vector)[:, np.newaxis])
+    np.testing.assert_allclose(
+        transformed("weight matrix re-centring"), sums + (x @ vector)[:, np.newaxis]
+    )
     np.testing.assert_allclose(transformed("dataset re-centring"), sums + vector @ w)

@@ -23,11 +23,17 @@ def test_every_cell_has_the_change_and_the_papers_answer(measured):
     assert made.columns[1:] == list(INVARIANCES["RMSNorm"])
     assert [row[0] for row in made.rows] == list(INVARIANCES)
     assert made.rows[3][1:3] == ["yes; paper yes", "no, 0.5; paper no"]
-    assert made.claims[0][2:] == ("30 answers agree, with a negligible epsilon and no bias", "borne out")
+    assert made.claims[0][2:] == (
+        "30 answers agree, with a negligible epsilon and no bias",
+        "borne out",
+    )
 
 
 def test_a_cell_that_disagrees_with_the_paper_is_marked(measured):
     measured["changes"]["RMSNorm"]["weight matrix re-centring"] = BOUND / 2
     made = section(measured)
     assert made.rows[3][2] == "yes; paper no (differs)"
-    assert made.claims[0][2:] == ("29 answers agree, with a negligible epsilon and no bias", "not borne out")
+    assert made.claims[0][2:] == (
+        "29 answers agree, with a negligible epsilon and no bias",
+        "not borne out",
+    )

@@ -21,9 +21,15 @@ def test_rows_have_the_kinds_of_both_papers():
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.name)
 def test_initial_weights_depend_on_the_seed_alone(row):
-    kernels = [small(row, seed).get_layer(name).kernel.numpy() for seed in (1, 1, 2) for name in (*SUMS, "logits")]
+    kernels = [
+        small(row, seed).get_layer(name).kernel.numpy()
+        for seed in (1, 1, 2)
+        for name in (*SUMS, "logits")
+    ]
     expected = [small(ROWS["none"], 1).get_layer(name).kernel.numpy() for name in (*SUMS, "logits")]
-    for kernel, same, other, reference in zip(kernels[:3], kernels[3:6], kernels[6:], expected, strict=True):
+    for kernel, same, other, reference in zip(
+        kernels[:3], kernels[3:6], kernels[6:], expected, strict=True
+    ):
         np.testing.assert_array_equal(kernel, same)
         np.testing.assert_array_equal(kernel, reference)
         assert np.abs(kernel - other).max() > 0
@@ -51,8 +57,11 @@ def test_batch_normalization_has_the_unbiased_variance():
     y = layer(x, training=True)
     variance = x.var(0, ddof=1)
     np.testing.assert_allclose(y, (x - x.mean(0)) / np.sqrt(variance + 1e-6), rtol=1e-4, atol=1e-5)
-    moving_mean, moving_variance = x.mean(0) / 2, (1 + variance) / 2
-    np.testing.assert_allclose(layer(x), (x - moving_mean) / np.sqrt(moving_variance + 1e-6), rtol=1e-4, atol=1e-5)
+    moving_mean = x.mean(0) / 2
+    moving_variance = (1 + variance) / 2
+    np.testing.assert_allclose(
+        layer(x), (x - moving_mean) / np.sqrt(moving_variance + 1e-6), rtol=1e-4, atol=1e-5
+    )
 
 
 @pytest.mark.slow
@@ -61,4 +70,6 @@ def test_batch_normalization_is_saved_and_loaded(tmp_path):
     x = np.random.default_rng(0).random((4, 16)).astype(np.float32)
     model.fit(x, np.arange(4), verbose=0)
     model.save(tmp_path / "model.keras")
-    np.testing.assert_allclose(keras.saving.load_model(tmp_path / "model.keras")(x), model(x), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        keras.saving.load_model(tmp_path / "model.keras")(x), model(x), rtol=1e-5, atol=1e-6
+    )

@@ -59,5 +59,9 @@ def test_claims_compare_the_mean_training_loss():
 
 def test_batches_of_128_are_not_judged():
     large = replace(SETTING, name="batch-128")
-    logs = {Trial(TrialRow(name, name, None), large, seed, 0.001): log(1.0) for name in LABELS for seed in (1, 2)}
+    logs = {
+        Trial(TrialRow(name, name, None), large, seed, 0.001): log(1.0)
+        for name in LABELS
+        for seed in (1, 2)
+    }
     assert claims_section(logs, LEARNING.comparisons) is None

@@ -14,12 +14,15 @@ THINGS = [f"thing{number}" for number in range(12)]
 @pytest.fixture
 def folder(tmp_path):
     """The fifteen files, those of training compressed."""
-    origin, generator = tmp_path / "captions", np.random.default_rng(0)
+    origin = tmp_path / "captions"
+    generator = np.random.default_rng(0)
     origin.mkdir()
     for part, name in SPLITS.items():
         things = [generator.choice(THINGS, 3, replace=False) for _ in range(SIZES[part])]
         for number in range(1, 6):
-            text = "".join(f"A {' and a '.join(generator.permutation(each))}.\n" for each in things).encode()
+            text = "".join(
+                f"A {' and a '.join(generator.permutation(each))}.\n" for each in things
+            ).encode()
             path = origin / f"{name}.{number}.en"
             if part == "train":
                 path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(text))

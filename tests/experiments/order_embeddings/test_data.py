@@ -25,7 +25,9 @@ def test_words_of_a_caption_are_ids_with_the_padding_after_them(folder):
     (folder / "test_2016.3.en").write_text("a unheard-of a\n\n" + "a " * 50 + "\n" + "a\n" * 3)
     captions = read_corpus(str(folder)).test.captions[:, 0]
     a = captions[3, 0]
-    assert captions[0].tolist() == [a, 1, 1, a] + [0] * (LONGEST - 4)  # two unknown words, split at the hyphen
+    assert captions[0].tolist() == [a, 1, 1, a] + [0] * (
+        LONGEST - 4
+    )  # two unknown words, split at the hyphen
     assert captions[1].tolist() == [1] + [0] * (LONGEST - 1)  # an empty caption
     assert captions[2].tolist() == [a] * LONGEST
     assert a > 1

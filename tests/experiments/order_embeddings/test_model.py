@@ -41,7 +41,9 @@ def test_a_trained_model_is_saved_and_loaded(tmp_path):
     inputs = [np.ones((2, 7), np.float32), np.full((2, 20), 3, np.int32)]
     model.fit(inputs, np.zeros(2), verbose=0)
     model.save(tmp_path / "model.keras")
-    np.testing.assert_allclose(keras.saving.load_model(tmp_path / "model.keras")(inputs), model(inputs), rtol=1e-5)
+    np.testing.assert_allclose(
+        keras.saving.load_model(tmp_path / "model.keras")(inputs), model(inputs), rtol=1e-5
+    )
 
 
 def test_a_model_that_diverged_finds_nothing():
@@ -55,7 +57,9 @@ def test_padding_does_not_change_a_caption():
     captions[0, :3] = 4, 5, 6
     state = np.asarray(model.get_layer("gru")(model.get_layer("words")(captions[:, :3])))[0]
     expected = np.abs(state) / np.linalg.norm(state)
-    np.testing.assert_allclose(model([np.ones((1, 7), np.float32), captions])[0, 1], expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        model([np.ones((1, 7), np.float32), captions])[0, 1], expected, rtol=1e-4, atol=1e-6
+    )
 
 
 def test_the_penalty_is_zero_where_the_caption_is_above_the_image():
@@ -68,7 +72,8 @@ def test_the_penalty_is_zero_where_the_caption_is_above_the_image():
 def test_the_loss_is_the_sum_of_all_hinges():
     generator = np.random.default_rng(0)
     embeddings = generator.random((4, 2, 3)).astype(np.float32)
-    images, captions = embeddings[:, 0], embeddings[:, 1]
+    images = embeddings[:, 0]
+    captions = embeddings[:, 1]
 
     def penalty(caption, image):
         return (np.maximum(0, caption - image) ** 2).sum()
@@ -80,7 +85,9 @@ def test_the_loss_is_the_sum_of_all_hinges():
         for j in range(4)
         if i != j
     )
-    np.testing.assert_allclose(order_loss(None, keras.ops.convert_to_tensor(embeddings)), expected, rtol=1e-5)
+    np.testing.assert_allclose(
+        order_loss(None, keras.ops.convert_to_tensor(embeddings)), expected, rtol=1e-5
+    )
 
 
 def test_scores_of_a_perfect_embedding():
@@ -95,7 +102,8 @@ def test_ranks_count_the_better_ones():
     images = np.array([[1.0, 0.0], [0.0, 1.0]], np.float32)
     captions = np.array([[[0.0, 0.5], [0.0, 0.6]], [[0.0, 0.1], [0.0, 0.2]]], np.float32)
     found = retrieval_scores(images, captions)
-    # Image 0: penalties 0.25, 0.36, 0.01, 0.04; its best one has rank 3. Image 1: all 0, so the two others tie, rank 3.
+    # Image 0: penalties 0.25, 0.36, 0.01, 0.04; its best one has rank 3. Image 1: all 0, so the two
+    # others tie, rank 3.
     assert found["caption_rank"] == 3
     # Captions of image 0: image 1 is better, rank 2. Captions of image 1: rank 1.
     assert found["image_rank"] == 1.5

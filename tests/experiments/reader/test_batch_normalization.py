@@ -19,7 +19,8 @@ def words_of(lengths, time):
 
 def network(time=6):
     """A bidirectional LSTM over vectors of 3 units, with a mask."""
-    vectors, seen = keras.Input((time, 3)), keras.Input((time, 1))
+    vectors = keras.Input((time, 3))
+    seen = keras.Input((time, 1))
     joined = keras.ops.concatenate([vectors, seen], -1)
     lstm = keras.layers.RNN(BatchNormLSTMCell(4), return_sequences=True)
     states = keras.layers.Bidirectional(lstm, name="lstm")(joined, mask=seen[..., 0] > 0)
@@ -31,7 +32,9 @@ def averages(norm):
 
 
 def test_statistics_are_those_of_the_words_alone():
-    norm, inputs, seen = StepNormalization(), random(5, 3), np.array([[1], [0], [1], [1], [0]], np.float32)
+    norm = StepNormalization()
+    inputs = random(5, 3)
+    seen = np.array([[1], [0], [1], [1], [0]], np.float32)
     words = inputs[seen[:, 0] > 0]
     found = norm(inputs, seen, training=True)
     expected = GAIN * (inputs - words.mean(0)) / np.sqrt(words.var(0) + 1e-5)
@@ -40,15 +43,22 @@ def test_statistics_are_those_of_the_words_alone():
 
 def test_inference_uses_averages_weighted_by_words_and_decaying():
     norm = StepNormalization(epsilon=1e-3, momentum=0.9)
-    steps = [(random(4, 2, seed=seed), words_of([count] + [1] * 3, 1)[:, 0]) for seed, count in enumerate((1, 0, 1))]
+    steps = [
+        (random(4, 2, seed=seed), words_of([count] + [1] * 3, 1)[:, 0])
+        for seed, count in enumerate((1, 0, 1))
+    ]
     untrained = norm(*steps[0])
     np.testing.assert_allclose(untrained, GAIN * steps[0][0] / np.sqrt(1 + 1e-3), rtol=1e-5)
-    weight, mean, variance = 0, 0, 0
+    weight = 0
+    mean = 0
+    variance = 0
     for inputs, seen in steps:
         norm(inputs, seen, training=True)
-        words, rate = inputs[seen[:, 0] > 0], 0.1 * seen.mean()
+        words = inputs[seen[:, 0] > 0]
+        rate = 0.1 * seen.mean()
         weight, mean, variance = (
-            old + rate * (new - old) for old, new in ((weight, 1), (mean, words.mean(0)), (variance, words.var(0)))
+            old + rate * (new - old)
+            for old, new in ((weight, 1), (mean, words.mean(0)), (variance, words.var(0)))
         )
     inputs, seen = steps[0]
     expected = GAIN * (inputs - mean / weight) / np.sqrt(variance / weight + 1e-3)
@@ -66,7 +76,10 @@ def test_a_time_step_of_padding_changes_no_average():
 
 
 def test_one_step_of_training_follows_the_equations():
-    cell, x, h, c = BatchNormLSTMCell(4), random(6, 3), random(6, 4, seed=1), random(6, 4, seed=2)
+    cell = BatchNormLSTMCell(4)
+    x = random(6, 3)
+    h = random(6, 4, seed=1)
+    c = random(6, 4, seed=2)
     seen = words_of([1, 1, 0, 1, 1, 1], 1)[:, 0]
     output, states = cell(np.concatenate([x, seen], -1), [h, c], training=True)
 
@@ -82,13 +95,16 @@ def test_one_step_of_training_follows_the_equations():
     i, f, proposal, o = np.split(sums, 4, -1)
     carry = sigmoid(f) * c + sigmoid(i) * np.tanh(proposal)
     np.testing.assert_allclose(states[1], carry, rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(output, sigmoid(o) * np.tanh(normalized(carry)), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        output, sigmoid(o) * np.tanh(normalized(carry)), rtol=1e-4, atol=1e-5
+    )
 
 
 def test_with_trivial_statistics_it_is_an_lstm():
     lstm = keras.layers.LSTM(4, return_sequences=True)
     mine = keras.layers.RNN(BatchNormLSTMCell(4), return_sequences=True)
-    inputs, seen = random(2, 5, 3), words_of([5, 3], 5)
+    inputs = random(2, 5, 3)
+    seen = words_of([5, 3], 5)
     mine(np.concatenate([inputs, seen], -1))
     expected = np.asarray(lstm(inputs, mask=seen[..., 0] > 0))
     for name in ("kernel", "recurrent_kernel", "bias"):
@@ -103,14 +119,19 @@ def test_with_trivial_statistics_it_is_an_lstm():
 
 
 def test_padding_changes_neither_states_nor_averages():
-    seen, vectors = words_of([6, 4, 2], 6), random(3, 6, 3)
+    seen = words_of([6, 4, 2], 6)
+    vectors = random(3, 6, 3)
     found = []
     for padding in (0, 100):
         keras.utils.set_random_seed(1)
         model = network()
         states = np.asarray(model([np.where(seen > 0, vectors, padding), seen], training=True))
-        cells = [getattr(model.get_layer("lstm"), f"{way}_layer").cell for way in ("forward", "backward")]
-        values = [value for cell in cells for name in NORMS for value in averages(getattr(cell, name))]
+        cells = [
+            getattr(model.get_layer("lstm"), f"{way}_layer").cell for way in ("forward", "backward")
+        ]
+        values = [
+            value for cell in cells for name in NORMS for value in averages(getattr(cell, name))
+        ]
         found.append([states * seen, *values])
     for one, other in zip(*found, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -119,7 +140,9 @@ def test_padding_changes_neither_states_nor_averages():
 @pytest.mark.parametrize("compiled", [False, *slow(True)])
 def test_a_trained_network_is_saved_and_loaded(tmp_path, compiled):
     keras.utils.set_random_seed(1)
-    model, inputs, target = network(), [random(4, 6, 3), words_of([6, 5, 3, 1], 6)], random(4, 6, 8)
+    model = network()
+    inputs = [random(4, 6, 3), words_of([6, 5, 3, 1], 6)]
+    target = random(4, 6, 8)
     model.compile("sgd", "mse", jit_compile=compiled)
     model.fit(inputs, target, epochs=2, verbose=0)
     model.save(tmp_path / "model.keras")
@@ -127,7 +150,9 @@ def test_a_trained_network_is_saved_and_loaded(tmp_path, compiled):
     np.testing.assert_allclose(loaded(inputs), model(inputs), rtol=1e-6)
     norm = loaded.get_layer("lstm").backward_layer.cell.carry_norm
     steps = 2 * inputs[1].mean((0, 2)).size
-    assert 0 < float(norm.weight.numpy()) < 0.001 * steps  # all steps were counted, those of padding less
+    assert (
+        0 < float(norm.weight.numpy()) < 0.001 * steps
+    )  # all steps were counted, those of padding less
 
 
 @pytest.mark.slow
@@ -135,7 +160,9 @@ def test_compiled_training_moves_the_averages_as_plain_training_does():
     found = []
     for compiled in (False, True):
         keras.utils.set_random_seed(1)
-        model, inputs, target = network(), [random(4, 6, 3), words_of([6, 5, 3, 1], 6)], random(4, 6, 8)
+        model = network()
+        inputs = [random(4, 6, 3), words_of([6, 5, 3, 1], 6)]
+        target = random(4, 6, 8)
         model.compile("sgd", "mse", jit_compile=compiled)
         model.fit(inputs, target, epochs=2, verbose=0)
         found.append(model.get_weights())

@@ -26,17 +26,22 @@ def texts(count=4):
 
 
 def test_entities_are_renumbered_in_training_alone():
-    layer, (passages, questions) = Renumber(1), texts()
+    layer = Renumber(1)
+    (passages, questions) = texts()
     same = layer(passages, questions)
     np.testing.assert_array_equal(same[0], passages)
     np.testing.assert_array_equal(same[2], np.tile(np.arange(ENTITIES), (4, 1)))
-    new_passages, new_questions, numbers = map(np.asarray, layer(passages, questions, training=True))
+    new_passages, new_questions, numbers = map(
+        np.asarray, layer(passages, questions, training=True)
+    )
     assert {tuple(sorted(row)) for row in numbers} == {tuple(range(ENTITIES))}
     assert len({tuple(row) for row in numbers}) == 4
     for old, new in ((passages, new_passages), (questions, new_questions)):
         for row in range(4):
             expected = [
-                FIRST_ENTITY + numbers[row, i - FIRST_ENTITY] if FIRST_ENTITY <= i < FIRST_ENTITY + ENTITIES else i
+                FIRST_ENTITY + numbers[row, i - FIRST_ENTITY]
+                if FIRST_ENTITY <= i < FIRST_ENTITY + ENTITIES
+                else i
                 for i in old[row]
             ]
             np.testing.assert_array_equal(new[row], expected)
@@ -50,7 +55,9 @@ def test_logits_stay_with_their_entities():
     table[FIRST_ENTITY : FIRST_ENTITY + ENTITIES] = table[FIRST_ENTITY]
     embedding.assign(table)
     kernel = model.get_layer("entities").get_weights()[0]
-    model.get_layer("entities").set_weights([np.repeat(kernel[:, :1], ENTITIES, 1), np.eye(ENTITIES)[0]])
+    model.get_layer("entities").set_weights(
+        [np.repeat(kernel[:, :1], ENTITIES, 1), np.eye(ENTITIES)[0]]
+    )
     calm = np.asarray(model(texts()))
     assert (calm.argmax(-1) == 0).all()  # number 0 is entity 0
     drawn = np.asarray(model(texts(), training=True))
@@ -77,9 +84,12 @@ def test_the_numbers_of_a_training_depend_on_the_seed_alone():
 
 def test_the_output_follows_the_equations():
     """The reference takes the states of the LSTMs and computes the rest in NumPy."""
-    model, (passages, questions) = small(), texts(2)
+    model = small()
+    (passages, questions) = texts(2)
     found = np.asarray(model([passages, questions]))
-    probe = keras.Model(model.inputs, [model.get_layer(name).output for name in ("passage", "question")])
+    probe = keras.Model(
+        model.inputs, [model.get_layer(name).output for name in ("passage", "question")]
+    )
     states, asked = map(np.asarray, probe([passages, questions]))
 
     def kernel(name):
@@ -87,7 +97,9 @@ def test_the_output_follows_the_equations():
 
     for row, (d, q) in enumerate(zip(states, asked, strict=True)):
         m = np.tanh(
-            d @ kernel("d_match") + q @ kernel("q_match") + (d @ kernel("d_similar")) * (q @ kernel("q_similar"))
+            d @ kernel("d_match")
+            + q @ kernel("q_match")
+            + (d @ kernel("d_similar")) * (q @ kernel("q_similar"))
         )
         a = np.exp(m @ kernel("attention"))
         r = (a / a.sum() * d).sum(0)
@@ -97,7 +109,8 @@ def test_the_output_follows_the_equations():
 
 @pytest.mark.parametrize("row", quick_one_of(3, ROWS))
 def test_padding_of_questions_does_not_enter(row):
-    model, (passages, questions) = small(row), texts(2)
+    model = small(row)
+    (passages, questions) = texts(2)
     model([passages, questions])  # the first call compiles the norms, and rounds differently
     before = np.asarray(model([passages, questions]))
     table = model.get_layer("words").embeddings.numpy()
@@ -109,11 +122,19 @@ def test_padding_of_questions_does_not_enter(row):
 def test_a_row_sets_the_initial_gains():
     def gains(row):
         return {
-            float(gain) for weight in small(row).weights if weight.name in ("scale", "gamma") for gain in weight.numpy()
+            float(gain)
+            for weight in small(row).weights
+            if weight.name in ("scale", "gamma")
+            for gain in weight.numpy()
         }
 
     assert gains("rmsnorm") == gains("layernorm") == {1.0}
-    assert gains("rmsnorm-gain-0.1") == gains("layernorm-gain-0.1") == gains("batchnorm") == {float(np.float32(0.1))}
+    assert (
+        gains("rmsnorm-gain-0.1")
+        == gains("layernorm-gain-0.1")
+        == gains("batchnorm")
+        == {float(np.float32(0.1))}
+    )
 
 
 @pytest.mark.slow
@@ -133,13 +154,17 @@ def test_all_terms_before_a_tanh_are_normalized_over_the_batch():
 
 @pytest.mark.slow
 def test_the_network_finds_the_entity_after_a_mark():
-    """Every passage has the same five entities; a mark stands before the answer. Guessing among them gives ln 5."""
+    """Every passage has the same five entities; a mark stands before the answer.
+
+    Guessing among them gives ln 5.
+    """
     generator = np.random.default_rng(0)
     passages, questions = texts(256)
     questions[:] = questions[0]
     passages[:] = 60
     passages[:, 0:10:2] = generator.permuted(np.tile(np.arange(5), (256, 1)), axis=1) + FIRST_ENTITY
-    places, rows = generator.integers(1, 5, 256), np.arange(256)
+    places = generator.integers(1, 5, 256)
+    rows = np.arange(256)
     passages[:, 1:10:2] = 50
     passages[rows, 2 * places - 1] = 51
     answers = passages[rows, 2 * places] - FIRST_ENTITY

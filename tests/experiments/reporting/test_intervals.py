@@ -18,7 +18,9 @@ from experiments.reporting.intervals import (
 def test_the_t_interval_equals_published_tables():
     """Student's t with 2 degrees of freedom is 4.303 at 97.5% and 2.920 at 95%."""
     middle, low, high = t_interval([1.0, 2.0, 3.0])
-    assert (middle, low, high) == pytest.approx((2, 2 - 4.303 / 3**0.5, 2 + 4.303 / 3**0.5), rel=1e-3)
+    assert (middle, low, high) == pytest.approx(
+        (2, 2 - 4.303 / 3**0.5, 2 + 4.303 / 3**0.5), rel=1e-3
+    )
     assert t_interval([1.0, 2.0, 3.0], 0.9).high == pytest.approx(2 + 2.920 / 3**0.5, rel=1e-3)
 
 
@@ -40,7 +42,9 @@ def test_the_t_test_of_equal_values():
     assert t_test([0.0, 0.0]) == 1
 
 
-@pytest.mark.parametrize(("values", "count"), [([-0.8, 0.2, 1.2], 12), ([-1.0, 0.0, 1.0], 30), ([0.3, 0.4, 0.5], 3)])
+@pytest.mark.parametrize(
+    ("values", "count"), [([-0.8, 0.2, 1.2], 12), ([-1.0, 0.0, 1.0], 30), ([0.3, 0.4, 0.5], 3)]
+)
 def test_the_power_is_that_of_simulated_seeds(values, count):
     draws = np.random.default_rng(0).normal(np.mean(values), np.std(values, ddof=1), (4000, count))
     intervals = [t_interval(list(draw), 0.9) for draw in draws]

@@ -17,7 +17,11 @@ def timed(rmsnorm, again=(1.0, 2.0, 0.5)):
 @pytest.mark.parametrize(
     ("rmsnorm", "again", "verdict"),
     [
-        ([0.9, 2.2, 0.5], LAYERNORM, "not shown, in 1 of 5 processes"),  # 0.9, 1.1 and 1 of LayerNorm's
+        (
+            [0.9, 2.2, 0.5],
+            LAYERNORM,
+            "not shown, in 1 of 5 processes",
+        ),  # 0.9, 1.1 and 1 of LayerNorm's
         ([0.9, 1.8, 0.45], LAYERNORM, "shown, in 1 of 5 processes"),
         ([1.1, 2.2, 0.55], LAYERNORM, "the opposite, in 1 of 5 processes"),
         ([0.9, 1.8, 0.45], [0.95, 1.9, 0.475], "shown, in 1 of 5 processes"),  # the noise is 5%
@@ -32,7 +36,13 @@ def test_a_time_is_judged_by_its_interval_and_the_noise(rmsnorm, again, verdict)
 
 def test_a_claim_has_milliseconds_beside_the_ratio_and_the_papers_ratio():
     published = {"layernorm": 4.0, "rmsnorm": 3.0}
-    made = speed_section([timed([0.5, 1.0, 0.25])], {"layernorm": "LayerNorm", "rmsnorm": "RMSNorm"}, published, "", {})
+    made = speed_section(
+        [timed([0.5, 1.0, 0.25])],
+        {"layernorm": "LayerNorm", "rmsnorm": "RMSNorm"},
+        published,
+        "",
+        {},
+    )
     (claim,) = made.claims
     assert claim.paper == "0.75 of LayerNorm's time"
     assert claim.ours == "0.50 [0.50, 0.50]: 500.0 ms against 1000.0 ms, XLA"
@@ -40,7 +50,12 @@ def test_a_claim_has_milliseconds_beside_the_ratio_and_the_papers_ratio():
     made.plot(figure)
     (axes,) = figure.axes
     assert [axes.get_yticklabels()[at].get_text() for at in range(2)] == ["LayerNorm", "RMSNorm"]
-    assert speed_section([Timed("XLA", [{"layernorm": LAYERNORM}])], {"layernorm": "LayerNorm"}, {}, "", {}) is None
+    assert (
+        speed_section(
+            [Timed("XLA", [{"layernorm": LAYERNORM}])], {"layernorm": "LayerNorm"}, {}, "", {}
+        )
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,7 +71,11 @@ def test_a_claim_has_milliseconds_beside_the_ratio_and_the_papers_ratio():
 )
 def test_the_unit_is_a_process(ratios, again, verdict):
     processes = [
-        {"layernorm": LAYERNORM, "rmsnorm": [one * t for t in LAYERNORM], AGAIN: [two * t for t in LAYERNORM]}
+        {
+            "layernorm": LAYERNORM,
+            "rmsnorm": [one * t for t in LAYERNORM],
+            AGAIN: [two * t for t in LAYERNORM],
+        }
         for one, two in zip(ratios, again, strict=True)
     ]
     found = Timed("XLA", processes)

@@ -15,11 +15,20 @@ def test_no_two_kinds_share_a_colour_a_marker_or_a_dash():
 
 
 def test_an_added_row_has_the_colour_of_its_kind_alone():
-    found = styles({"rmsnorm": ("rmsnorm", True), "mine": ("", False), "yours": ("", False), "own": ("rmsnorm", False)})
+    found = styles(
+        {
+            "rmsnorm": ("rmsnorm", True),
+            "mine": ("", False),
+            "yours": ("", False),
+            "own": ("rmsnorm", False),
+        }
+    )
     assert found["rmsnorm"] == KINDS["rmsnorm"]
     assert found["own"].color == KINDS["rmsnorm"].color
     assert len(set(found.values())) == 4
-    assert not {found["mine"].color, found["yours"].color} & {style.color for style in KINDS.values()}
+    assert not {found["mine"].color, found["yours"].color} & {
+        style.color for style in KINDS.values()
+    }
 
 
 @pytest.mark.parametrize("corpus", ["multi30k", "multi30k_transformer"])

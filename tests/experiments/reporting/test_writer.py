@@ -23,7 +23,13 @@ def section(name):
 
 @pytest.fixture
 def report(tmp_path):
-    write_report(tmp_path / "report", "Title", ["About."], {"corpus": "tiny"}, [section("one"), section("two")])
+    write_report(
+        tmp_path / "report",
+        "Title",
+        ["About."],
+        {"corpus": "tiny"},
+        [section("one"), section("two")],
+    )
     return tmp_path / "report"
 
 
@@ -58,13 +64,20 @@ def test_json_has_the_figures(report):
 def test_json_has_null_for_what_it_lacks(tmp_path):
     data = {"x": [1.5, float("nan")], "y": float("inf"), "z": ("text", None)}
     write_report(tmp_path / "report", "Title", [], {}, [replace(section("one"), data=data)])
-    found = json.loads((tmp_path / "report" / "report.json").read_text(), parse_constant=pytest.fail)
+    found = json.loads(
+        (tmp_path / "report" / "report.json").read_text(), parse_constant=pytest.fail
+    )
     assert found["sections"]["one"]["data"] == {"x": [1.5, None], "y": None, "z": ["text", None]}
 
 
 def test_a_report_begins_with_the_claims_of_its_sections(tmp_path):
-    claims = [Claim("It is *better*", "by 2", "by 1", "borne out"), Claim("It is faster", "", "", "not shown")]
-    write_report(tmp_path / "report", "Title", ["About."], {}, [replace(section("one"), claims=claims)])
+    claims = [
+        Claim("It is *better*", "by 2", "by 1", "borne out"),
+        Claim("It is faster", "", "", "not shown"),
+    ]
+    write_report(
+        tmp_path / "report", "Title", ["About."], {}, [replace(section("one"), claims=claims)]
+    )
     text = (tmp_path / "report" / "report.md").read_text()
     assert text.startswith(
         "# Title\n\nThe claims, and what this report shows of them. "

@@ -3,7 +3,15 @@ import pytest
 
 from experiments.data_sets.files import most_frequent
 from experiments.data_sets.novels import split_sentences
-from experiments.skip_thoughts.data import END, LONGEST, PADDING, UNKNOWN, WORDS, read_corpus, to_ids
+from experiments.skip_thoughts.data import (
+    END,
+    LONGEST,
+    PADDING,
+    UNKNOWN,
+    WORDS,
+    read_corpus,
+    to_ids,
+)
 from nmt.errors import UserError
 
 
@@ -44,7 +52,9 @@ def test_frequent_words_come_first(corpus):
 def test_too_little_text_is_refused(tmp_path):
     for name in "abcd":
         (tmp_path / f"{name}.txt").write_text("One. Two.")
-    with pytest.raises(UserError, match=f"has no three sentences in a row of up to {LONGEST} words"):
+    with pytest.raises(
+        UserError, match=f"has no three sentences in a row of up to {LONGEST} words"
+    ):
         read_corpus(str(tmp_path))
 
 

@@ -17,7 +17,9 @@ def small(row="rmsnorm", seed=1):
 
 def triples(count=3):
     generator = np.random.default_rng(0)
-    sentences, neighbours = (np.full((count, *shape, LONGEST + 1), PADDING, np.int32) for shape in ((), (2,)))
+    sentences, neighbours = (
+        np.full((count, *shape, LONGEST + 1), PADDING, np.int32) for shape in ((), (2,))
+    )
     sentences[:, :6] = generator.integers(3, 20, (count, 6))
     neighbours[..., :5] = generator.integers(3, 20, (count, 2, 5))
     neighbours[..., 5] = END
@@ -29,7 +31,9 @@ def test_the_loss_is_the_mean_over_words_without_padding():
     logits = np.random.default_rng(1).normal(size=(*neighbours.shape, WORDS)).astype(np.float32)
     log_probabilities = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
     chosen = np.take_along_axis(log_probabilities, neighbours[..., None], -1)[..., 0]
-    assert float(nats_per_word(neighbours, logits)) == pytest.approx(-chosen[..., :6].mean(), rel=1e-5)
+    assert float(nats_per_word(neighbours, logits)) == pytest.approx(
+        -chosen[..., :6].mean(), rel=1e-5
+    )
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -42,14 +46,17 @@ def test_initial_weights_depend_on_the_seed_alone(row):
 
 
 def test_a_word_is_predicted_from_the_sentence_and_the_words_before_it():
-    model, (sentences, neighbours) = small(), triples(1)
+    model = small()
+    (sentences, neighbours) = triples(1)
     before = np.asarray(model([sentences, neighbours]))
     changed = neighbours.copy()
     changed[0, 0, 3] = 25  # word 3 of the sentence before
     after = np.asarray(model([sentences, changed]))
     np.testing.assert_allclose(before[0, 0, :4], after[0, 0, :4], rtol=1e-5, atol=1e-6)
     assert np.abs(before[0, 0, 4:6] - after[0, 0, 4:6]).max() > 1e-4
-    np.testing.assert_allclose(before[0, 1], after[0, 1], rtol=1e-5, atol=1e-6)  # the sentence after
+    np.testing.assert_allclose(
+        before[0, 1], after[0, 1], rtol=1e-5, atol=1e-6
+    )  # the sentence after
     other = sentences.copy()
     other[0, 0] = 25
     assert np.abs(before[0, :, 0] - np.asarray(model([other, neighbours]))[0, :, 0]).max() > 1e-5
@@ -69,7 +76,8 @@ def test_padding_does_not_change_a_vector():
 
 @pytest.mark.slow
 def test_a_trained_model_is_saved_and_loaded(tmp_path):
-    model, inputs = small(), triples()
+    model = small()
+    inputs = triples()
     model.fit(inputs, inputs[1], verbose=0)
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")

@@ -23,7 +23,10 @@ def make_result(row, seed=1, bleu=(10.0, 20.0, 15.0), **log):
     """Returns a result with a validation of each BLEU, and BLEU on the test sets 1 and 2 below the best."""
     options = {"state_size": 32, "embedding_size": 16}
     validations = [{"update": 100 * number, "bleu": value} for number, value in enumerate(bleu, 1)]
-    tests = {name: {"bleu": max(bleu) - below, "signature": "nrefs:1"} for below, name in enumerate(TESTS, 1)}
+    tests = {
+        name: {"bleu": max(bleu) - below, "signature": "nrefs:1"}
+        for below, name in enumerate(TESTS, 1)
+    }
     whole = {
         "options": options,
         "validations": validations,
@@ -55,7 +58,10 @@ def results():
 
 @pytest.fixture
 def times(monkeypatch):
-    """A log of benchmarks/training.py that made no updates: RMSNorm takes 0.75 of LayerNorm's time."""
+    """A log of benchmarks/training.py that made no updates:
+
+    RMSNorm takes 0.75 of LayerNorm's time.
+    """
     rounds = {
         "none": [0.5, 0.5, 0.5],
         "layernorm": [1.0, 2.0, 0.5],
@@ -67,12 +73,17 @@ def times(monkeypatch):
     training = importlib.import_module("training")
     monkeypatch.setattr(training, "new_update", lambda *_: [None])
     monkeypatch.setattr(
-        training, "updates_in_turn", lambda calls, *_: ({key: rounds[key[1]] for key in calls}, dict.fromkeys(calls, 9))
+        training,
+        "updates_in_turn",
+        lambda calls, *_: ({key: rounds[key[1]] for key in calls}, dict.fromkeys(calls, 9)),
     )
     monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "1")
     kinds = ["none", "layernorm", "rmsnorm", "prmsnorm", "layernorm"]
     options = SimpleNamespace(kinds=kinds, dtypes=["float32"], rounds=3)
-    return {**training.measure(options, SimpleNamespace(batches=[None], options={})), "commit": "0123456789ab"}
+    return {
+        **training.measure(options, SimpleNamespace(batches=[None], options={})),
+        "commit": "0123456789ab",
+    }
 
 
 # As it was measured: the mean square of one norm's input is far above epsilon.
@@ -87,8 +98,16 @@ SENTENCE = "a dog runs over the green grass ."
 
 @pytest.fixture
 def corpus():
-    options = {"finish_after": 40, "state_size": 8, "embedding_size": 4, "batch_size": 2, "learning_rate": 0.25}
-    return Corpus("tiny", "Tiny", ("en", "de"), "demo", "train", "dev", {"news": "test"}, 100, 3, options)
+    options = {
+        "finish_after": 40,
+        "state_size": 8,
+        "embedding_size": 4,
+        "batch_size": 2,
+        "learning_rate": 0.25,
+    }
+    return Corpus(
+        "tiny", "Tiny", ("en", "de"), "demo", "train", "dev", {"news": "test"}, 100, 3, options
+    )
 
 
 @pytest.fixture
@@ -117,8 +136,14 @@ def ran(monkeypatch, times):
         elif "train" in arguments:
             if "--keep" in given:
                 write(f"{given['--model']}/kept/{given['--keep']}.npz", "")
-            progress = {"validations": [{"update": 20, "bleu": 1.5}, {"update": 40, "bleu": 0.5}], "skipped": 0}
-            write(f"{given['--model']}/progress.json", json.dumps({"update": 40, "bad_validations": 1, **progress}))
+            progress = {
+                "validations": [{"update": 20, "bleu": 1.5}, {"update": 40, "bleu": 0.5}],
+                "skipped": 0,
+            }
+            write(
+                f"{given['--model']}/progress.json",
+                json.dumps({"update": 40, "bad_validations": 1, **progress}),
+            )
             options = {"patience": 10, **json.loads(Path(given["--config"]).read_text())}
             write(f"{given['--model']}/config.json", json.dumps(options))
             write(f"{given['--model']}/versions.json", '{"tensorflow": "2"}')
@@ -126,11 +151,16 @@ def ran(monkeypatch, times):
             write(given["-o"], f"{SENTENCE}\n")
         elif "experiments.translation.inside.mean_shares" in arguments:
             assert Path(given["--model"], "kept").exists()
-            write(given["--to"], json.dumps({"0": {"encoder.norm": 0.25}, "20": {"encoder.norm": 0.5}}))
+            write(
+                given["--to"],
+                json.dumps({"0": {"encoder.norm": 0.25}, "20": {"encoder.norm": 0.5}}),
+            )
         elif "--json" in arguments:
             kinds = arguments[arguments.index("--kinds") + 1 : arguments.index("--config")]
             known = times["updates"]["float32"]
-            names = [kind if kind not in kinds[:at] else f"{kind} 2" for at, kind in enumerate(kinds)]
+            names = [
+                kind if kind not in kinds[:at] else f"{kind} 2" for at, kind in enumerate(kinds)
+            ]
             updates = {"float32": {name: known.get(name, known["none"]) for name in names}}
             write(given["--json"], json.dumps({**times, "updates": updates}))
 

@@ -30,7 +30,9 @@ def test_the_copy_has_all_kinds_and_all_code_that_runs_there(empty, tmp_path):
     )
     execute(empty, "-c", script, output=output)
     kinds, partial, gain, *files = output.read_text().splitlines()[-7:]
-    assert {"none", "layernorm", "rmsnorm", "prmsnorm", "l2norm", "partial-0.125"} <= set(kinds.split())
+    assert {"none", "layernorm", "rmsnorm", "prmsnorm", "l2norm", "partial-0.125"} <= set(
+        kinds.split()
+    )
     assert partial == "0.125"
     assert gain == "norm/gamma"
     assert all(file.startswith(str(empty.baseline)) for file in files)
@@ -46,7 +48,11 @@ def test_a_copy_replaces_the_previous_one(empty):
 
 @pytest.mark.parametrize(
     ("changed", "plus"),
-    [("rmsnorm_tf/new.py", "+"), ("experiments/translation/rows/mine.py", "+"), ("experiments/results/report.md", "")],
+    [
+        ("rmsnorm_tf/new.py", "+"),
+        ("experiments/translation/rows/mine.py", "+"),
+        ("experiments/results/report.md", ""),
+    ],
 )
 def test_a_copy_stores_its_commit(empty, tmp_path, monkeypatch, changed, plus):
     checkout = tmp_path / "checkout"

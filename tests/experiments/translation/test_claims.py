@@ -10,7 +10,8 @@ from experiments.translation.plan import read_rows
 from experiments.translation.row import Row
 from tests.experiments.translation.conftest import make_result
 
-ONE, OTHER = Row("one", "One", kind="rmsnorm"), Row("other", "Other", kind="layernorm")
+ONE = Row("one", "One", kind="rmsnorm")
+OTHER = Row("other", "Other", kind="layernorm")
 
 
 def results(row, *bleu, first=1):
@@ -29,7 +30,9 @@ def test_planned_seeds_are_asked_for_before_there_is_one():
     assert (found.pair, found.differences, found.planned) == ("RMSNorm minus LayerNorm", [], 8)
 
 
-@pytest.mark.parametrize(("measure", "difference"), [("bleu", 2), ("dev", 2), ("valid_loss", 0.25), ("train_loss", -1)])
+@pytest.mark.parametrize(
+    ("measure", "difference"), [("bleu", 2), ("dev", 2), ("valid_loss", 0.25), ("train_loss", -1)]
+)
 def test_a_measure_is_read_from_the_log(measure, difference):
     pair = [*results(ONE, 22), *results(OTHER, 20)]
     for result, valid, train in zip(pair, (1.5, 1.25), (3.0, 4.0), strict=True):

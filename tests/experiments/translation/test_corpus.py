@@ -52,7 +52,12 @@ def test_nmt_can_be_trained_on_every_declared_corpus(name, tmp_path, folder):
 
 def test_a_folder_without_a_declaration_has_the_papers_scale(folder):
     options = read_corpus(str(folder)).options
-    assert [options[name] for name in ("embedding_size", "state_size", "batch_size", "maxlen")] == [512, 1024, 80, 80]
+    assert [options[name] for name in ("embedding_size", "state_size", "batch_size", "maxlen")] == [
+        512,
+        1024,
+        80,
+        80,
+    ]
 
 
 def test_a_folder_has_the_declaration_of_its_name(folder, declared):
@@ -100,7 +105,9 @@ def test_a_wrong_declaration_is_refused(declared, given, said):
 @pytest.mark.parametrize("data", ["nothing", "./demo", "", "/"])
 def test_data_that_is_neither_a_name_nor_a_folder_is_refused(data, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=f"DATA={data} is not a folder and not one of demo, multi30k, .*; give"):
+    with pytest.raises(
+        UserError, match=f"DATA={data} is not a folder and not one of demo, multi30k, .*; give"
+    ):
         read_corpus(data)
 
 
@@ -112,12 +119,15 @@ def test_wmt14_needs_a_folder_of_text():
 def test_missing_files_are_named(folder):
     (folder / "newstest2014.en").unlink()
     (folder / "train.de.gz").unlink()
-    with pytest.raises(UserError, match=r"lacks train.de, newstest2014.en; put these files there, plain or as .gz"):
+    with pytest.raises(
+        UserError, match=r"lacks train.de, newstest2014.en; put these files there, plain or as .gz"
+    ):
         read_corpus(str(folder))
 
 
 def test_compressed_and_plain_files_are_copied(folder, tmp_path, ran):
-    place, corpus = Place("wmt", tmp_path), read_corpus(str(folder))
+    place = Place("wmt", tmp_path)
+    corpus = read_corpus(str(folder))
     for _ in range(2):
         prepare(corpus, place)
     assert (place.work / "text" / "done").exists()
@@ -129,14 +139,17 @@ def test_compressed_and_plain_files_are_copied(folder, tmp_path, ran):
 
 def test_sides_of_different_length_are_refused(folder, tmp_path, ran):
     (folder / "train.en").write_text("one\n" * 39)
-    place, corpus = Place("wmt", tmp_path), read_corpus(str(folder))
+    place = Place("wmt", tmp_path)
+    corpus = read_corpus(str(folder))
     for _ in range(2):
         with pytest.raises(UserError, match=r"train.en has 39 lines and .*train.de has 40"):
             prepare(corpus, place)
     assert not (place.work / "text" / "done").exists()
 
 
-@pytest.mark.parametrize("damage", [lambda data: data[:-10], lambda data: data[:10] + b"\xff" * 9 + data[19:]])
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:-10], lambda data: data[:10] + b"\xff" * 9 + data[19:]]
+)
 def test_a_damaged_file_is_refused(damage, folder, tmp_path):
     path = folder / "train.de.gz"
     path.write_bytes(damage(path.read_bytes()))
@@ -150,7 +163,9 @@ def test_another_folder_of_the_same_name_is_refused(folder, tmp_path, ran):
     other = tmp_path / "elsewhere" / "wmt"
     other.parent.mkdir()
     folder.rename(other)
-    with pytest.raises(UserError, match=f"origin was '{folder}' and is now '{other}'; move .* away, or restore"):
+    with pytest.raises(
+        UserError, match=f"origin was '{folder}' and is now '{other}'; move .* away, or restore"
+    ):
         prepare(read_corpus(str(other)), place)
 
 
@@ -164,11 +179,15 @@ def test_another_size_of_vocabularies_is_refused(corpus, place, ran):
 
 @pytest.mark.parametrize("tied", [True, False])
 def test_one_embedding_for_both_sides_has_one_vocabulary(corpus, place, ran, tied):
-    prepare(replace(corpus, options={**corpus.options, "tie_encoder_decoder_embeddings": tied}), place)
+    prepare(
+        replace(corpus, options={**corpus.options, "tie_encoder_decoder_embeddings": tied}), place
+    )
     (vocab,) = [each for each in ran if "vocab" in each]
     assert ("--joint" in vocab) == tied
 
 
 def test_a_row_may_name_the_only_corpora_that_it_is_trained_on(corpus):
     mine, other = (Row(name, "", kind="none", corpora=(name,)) for name in ("tiny", "other"))
-    assert replace(corpus, without=["*"]).adapt([mine, other, Row("none", "", kind="none")]) == [mine]
+    assert replace(corpus, without=["*"]).adapt([mine, other, Row("none", "", kind="none")]) == [
+        mine
+    ]

@@ -12,7 +12,9 @@ BENCHMARK = "benchmarks/training.py"
 def test_seconds_are_kept_with_their_commit(corpus, place, ran, times):
     assert place.read_times() == []
     for _ in range(2):
-        measure_seconds([kind for kind in times["updates"]["float32"] if kind != AGAIN], corpus, place)
+        measure_seconds(
+            [kind for kind in times["updates"]["float32"] if kind != AGAIN], corpus, place
+        )
     assert place.read_times() == [{**times, "commit": "0123456789ab"}] * PROCESSES
     assert [command[0] for command in ran] == [BENCHMARK] * PROCESSES
     assert json.loads((place.work / "options.json").read_text()) == corpus.training(place.work)

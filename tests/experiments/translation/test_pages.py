@@ -17,7 +17,8 @@ TEST = "test_2016_flickr"
 
 def runs(row, corpus="multi30k"):
     """Returns the log of each seed."""
-    logs, found = read_archive(RESULTS / corpus), []
+    logs = read_archive(RESULTS / corpus)
+    found = []
     while log := logs.get(f"{row}-{len(found) + 1}"):
         found.append(log)
     return found
@@ -49,9 +50,17 @@ def test_the_remarks_on_the_centre_hold():
 
     told = remarks("multi30k")
     assert "RMSNorm loses in every seed, from the embeddings and from the other matrices." in told
-    assert all(loss > 1 for moved in ("", "-embeddings", "-matrices") for loss in losses("rmsnorm", moved))
-    assert "LayerNorm loses BLEU if the embeddings are moved, and hardly any if only the other matrices are" in told
-    assert min(losses("layernorm", "-embeddings")) > 5 and max(map(abs, losses("layernorm", "-matrices"))) < 0.5
+    assert all(
+        loss > 1 for moved in ("", "-embeddings", "-matrices") for loss in losses("rmsnorm", moved)
+    )
+    assert (
+        "LayerNorm loses BLEU if the embeddings are moved, and hardly any if only the other matrices are"
+        in told
+    )
+    assert (
+        min(losses("layernorm", "-embeddings")) > 5
+        and max(map(abs, losses("layernorm", "-matrices"))) < 0.5
+    )
     assert "Neither part alone gives the paper's order." in told
     for moved in ("-embeddings", "-matrices"):
         pairs = gains(dev(f"rmsnorm-centre{moved}"), dev(f"layernorm-centre{moved}"))
@@ -60,16 +69,31 @@ def test_the_remarks_on_the_centre_hold():
 
 def test_the_remarks_on_transformers_hold():
     def losses(row):
-        return [each["train_loss"] for run in runs(row, "multi30k_transformer") for each in run["validations"]]
+        return [
+            each["train_loss"]
+            for run in runs(row, "multi30k_transformer")
+            for each in run["validations"]
+        ]
 
     logs = read_archive(RESULTS / "multi30k_transformer")
     grid = [log for name, log in logs.items() if name.startswith("post-none-step-")]
     assert len(grid) == 3
-    assert min(losses("post-none") + [each["train_loss"] for run in grid for each in run["validations"]]) > 50
+    assert (
+        min(
+            losses("post-none")
+            + [each["train_loss"] for run in grid for each in run["validations"]]
+        )
+        > 50
+    )
     told = remarks("multi30k_transformer")
     assert "the training loss is above 50 at every validation" in told
     small = losses("post-none-small-steps")
-    assert f"it is {small[-1]:.0f} at the end and still falls" in told and small == sorted(small, reverse=True)
-    below = gains(bleu("post-layernorm", "multi30k_transformer"), bleu("post-prmsnorm", "multi30k_transformer"))
+    assert f"it is {small[-1]:.0f} at the end and still falls" in told and small == sorted(
+        small, reverse=True
+    )
+    below = gains(
+        bleu("post-layernorm", "multi30k_transformer"),
+        bleu("post-prmsnorm", "multi30k_transformer"),
+    )
     assert len(below) == 3 and min(below) > 0
     assert "pRMSNorm (post) is below LayerNorm (post) in every seed" in told

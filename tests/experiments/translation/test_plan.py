@@ -15,8 +15,12 @@ def test_all_rows_of_the_paper_exist():
     assert [found[name].seeds for name in ("baseline", "layernorm", "rmsnorm")] == [5, 5, 5]
     assert {"l2norm", "prmsnorm"} <= found.keys()
     assert {row.kind for row in found.values()} - {""} == {*KINDS, "rmsnorm", "prmsnorm", "l2norm"}
-    assert len([row for row in found.values() if row.section == "partial"]) >= 4  # two more are in Table 2
-    assert {(row.kind, row.centre, row.moved) for row in found.values() if row.section == "centre"} == {
+    assert (
+        len([row for row in found.values() if row.section == "partial"]) >= 4
+    )  # two more are in Table 2
+    assert {
+        (row.kind, row.centre, row.moved) for row in found.values() if row.section == "centre"
+    } == {
         (kind, centre, moved)
         for kind in ("layernorm", "rmsnorm")
         for centre in (0.2,)
@@ -39,12 +43,22 @@ def add(monkeypatch):
 
 def test_added_rows_follow_those_of_table_2(add):
     add("mine")
-    assert [row.name for row in read_rows()] == ["baseline", "layernorm", "l2norm", "rmsnorm", "prmsnorm", "mine"]
+    assert [row.name for row in read_rows()] == [
+        "baseline",
+        "layernorm",
+        "l2norm",
+        "rmsnorm",
+        "prmsnorm",
+        "mine",
+    ]
 
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("rmsnorm", "more than one row is named rmsnorm"), ("none", "none is the kind of another row")],
+    [
+        ("rmsnorm", "more than one row is named rmsnorm"),
+        ("none", "none is the kind of another row"),
+    ],
 )
 def test_the_name_of_a_row_is_unique_and_no_kind(name, said, add):
     add(name)
@@ -53,7 +67,8 @@ def test_the_name_of_a_row_is_unique_and_no_kind(name, said, add):
 
 
 def test_every_row_has_its_first_seed_before_any_second_seed():
-    one, two = Row("one", "", kind="none"), Row("two", "", kind="none", seeds=2)
+    one = Row("one", "", kind="none")
+    two = Row("two", "", kind="none", seeds=2)
     assert [run.name for run in seed_runs({one: None, two: None}, 3)] == ["one-1", "two-1", "two-2"]
     assert list(seed_runs({two: 0.5}, 1)) == [Run(two, 1, 0.5)]
 

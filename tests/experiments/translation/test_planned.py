@@ -27,11 +27,17 @@ def runs_of(corpus):
 
 def write_logs(root, corpus, value, last_seed=999):
     """Writes the logs of a corpus up to a seed; `value` maps a row's kind and a seed to BLEU and the training loss."""
-    place, read = Place(corpus, root), read_corpus(corpus)
+    place = Place(corpus, root)
+    read = read_corpus(corpus)
     for run in runs_of(corpus):
         if run.seed <= last_seed:
             bleu, loss = value(run.row.name.removeprefix(f"{corpus}-"), run.seed)
-            validation = {"update": 1, "bleu": bleu, "valid_loss": 2.0 + run.seed / 1e4, "seconds": 9.0}
+            validation = {
+                "update": 1,
+                "bleu": bleu,
+                "valid_loss": 2.0 + run.seed / 1e4,
+                "seconds": 9.0,
+            }
             log = {
                 "options": portable(Training(run, read, place).given),
                 "centre": 0.0,
@@ -53,7 +59,11 @@ def verdicts(report):
 
 def of_rnn(kind, seed):
     """RMSNorm is within 0.1 of LayerNorm, and pRMSNorm 1 below."""
-    return 30 + seed % 3 + {"layernorm": 0, "rmsnorm": (seed % 2) / 10, "prmsnorm": -1 + (seed % 2) / 10}[kind], 2.0
+    return 30 + seed % 3 + {
+        "layernorm": 0,
+        "rmsnorm": (seed % 2) / 10,
+        "prmsnorm": -1 + (seed % 2) / 10,
+    }[kind], 2.0
 
 
 @pytest.mark.parametrize("missing", [0, 1])
@@ -67,14 +77,21 @@ def test_a_claim_is_judged_when_all_its_seeds_are_there(missing, tmp_path):
         "pRMSNorm is not worse than LayerNorm, RNN": "not shown",
         "pRMSNorm is equal to LayerNorm, RNN": "not shown",
     }
-    assert {name: found[name] for name in expected} == (dict.fromkeys(expected, WAITS) if missing else expected)
+    assert {name: found[name] for name in expected} == (
+        dict.fromkeys(expected, WAITS) if missing else expected
+    )
     assert {verdict for name, verdict in found.items() if "Transformer" in name} == {WAITS}
     rows = report["sections"]["measures"]["rows"]
     if missing:
         assert rows == []
     else:
-        assert [row[0] for row in rows] == ["RMSNorm minus LayerNorm, RNN", "pRMSNorm minus LayerNorm, RNN"]
-        assert rows[0][1:3] == ["+0.050 [+0.005, +0.095], 4 of 8 higher".join(["**"] * 2)] * 2  # BLEU and chrF
+        assert [row[0] for row in rows] == [
+            "RMSNorm minus LayerNorm, RNN",
+            "pRMSNorm minus LayerNorm, RNN",
+        ]
+        assert (
+            rows[0][1:3] == ["+0.050 [+0.005, +0.095], 4 of 8 higher".join(["**"] * 2)] * 2
+        )  # BLEU and chrF
 
 
 def test_a_verdict_says_at_which_level_and_that_the_models_are_half_trained(tmp_path):
@@ -107,7 +124,9 @@ def test_the_causes_are_judged_by_the_training_loss_after_all_trainings(tmp_path
     c1 = [
         sum(sign * of_pre_norm(kind, seed)[1] for kind, sign in signs.items()) / 2
         for seed in range(301, 305)
-        for signs in [{"rmsnorm-offset": 1, "rmsnorm": -1, "layernorm": 1, "layernorm-no-offset": -1}]
+        for signs in [
+            {"rmsnorm-offset": 1, "rmsnorm": -1, "layernorm": 1, "layernorm-no-offset": -1}
+        ]
     ]
     assert report["sections"]["differences"]["data"][0]["differences"] == pytest.approx(c1)
     assert [row[0].partition(":")[0] for row in report["sections"]["measures"]["rows"]] == [
@@ -125,30 +144,49 @@ def test_no_cause_is_judged_while_one_training_is_missing(tmp_path):
     write_logs(tmp_path, PRE_NORM, of_pre_norm)
     (Place(PRE_NORM, tmp_path).logs / f"{PRE_NORM}-rmsnorm-centred-positions-304.json").unlink()
     report = read_report(PRE_NORM, tmp_path)
-    assert set(verdicts(report).values()) == {WAITS} and report["about"][-1] == "19 of 20 trainings are done."
+    assert (
+        set(verdicts(report).values()) == {WAITS}
+        and report["about"][-1] == "19 of 20 trainings are done."
+    )
 
 
 def test_a_training_that_diverged_shows_nothing_of_its_cause(tmp_path):
     def diverged(kind, seed):
-        return 30.0, math.nan if (kind, seed) == ("rmsnorm-centred-positions", 302) else of_pre_norm(kind, seed)[1]
+        return 30.0, math.nan if (kind, seed) == (
+            "rmsnorm-centred-positions",
+            302,
+        ) else of_pre_norm(kind, seed)[1]
 
     write_logs(tmp_path, PRE_NORM, diverged)
-    assert list(verdicts(read_report(PRE_NORM, tmp_path)).values()) == ["shown", "the opposite", "not shown"]
+    assert list(verdicts(read_report(PRE_NORM, tmp_path)).values()) == [
+        "shown",
+        "the opposite",
+        "not shown",
+    ]
 
 
 @pytest.mark.parametrize("missing", [0, 1])
-def test_an_offset_in_longer_trainings_is_explored_in_every_measure_when_all_its_seeds_are_there(missing, tmp_path):
+def test_an_offset_in_longer_trainings_is_explored_in_every_measure_when_all_its_seeds_are_there(
+    missing, tmp_path
+):
     levels = {"layernorm": 33, "rmsnorm": 32, "prmsnorm": 31, "rmsnorm-offset": 35}
     write_logs(tmp_path, "multi30k_pre", lambda kind, seed: (levels[kind], levels[kind] / 10))
     if missing:
         (Place("multi30k_pre", tmp_path).logs / "multi30k_pre-rmsnorm-offset-105.json").unlink()
-    rows = {row[0]: row[1:] for row in read_report("planned", tmp_path)["sections"]["measures"]["rows"]}
-    found = {name: cells for name, cells in rows.items() if name.startswith("RMSNorm with an offset minus ")}
+    rows = {
+        row[0]: row[1:] for row in read_report("planned", tmp_path)["sections"]["measures"]["rows"]
+    }
+    found = {
+        name: cells
+        for name, cells in rows.items()
+        if name.startswith("RMSNorm with an offset minus ")
+    }
     if missing:
         assert "RMSNorm minus LayerNorm, Transformer, pre-norm" in rows and not found
     else:
         assert {
-            name.split(" minus ")[1]: [cell.strip("*").split()[0] for cell in row] for name, row in found.items()
+            name.split(" minus ")[1]: [cell.strip("*").split()[0] for cell in row]
+            for name, row in found.items()
         } == {
             "LayerNorm, Transformer, pre-norm": ["+2.000", "+2.000", "+0.0000", "+0.2000"],
             "RMSNorm, Transformer, pre-norm": ["+3.000", "+3.000", "+0.0000", "+0.3000"],
@@ -175,6 +213,10 @@ def test_the_plan_has_its_trainings_with_seeds_from_101_on():
         "multi30k_post": 12,
         "multi30k_pre": 18,
     }
-    assert [run.seed for run in runs["multi30k_rnn"]] == [seed for seed in range(101, 109) for _ in range(3)]
+    assert [run.seed for run in runs["multi30k_rnn"]] == [
+        seed for seed in range(101, 109) for _ in range(3)
+    ]
     assert {run.seed for found in runs.values() for run in found} == set(range(101, 109))
-    assert [run.seed for run in runs_of(PRE_NORM)] == [seed for seed in range(301, 305) for _ in range(5)]
+    assert [run.seed for run in runs_of(PRE_NORM)] == [
+        seed for seed in range(301, 305) for _ in range(5)
+    ]

@@ -22,7 +22,11 @@ def test_only_finished_runs_have_results(corpus, place, ran):
 
 
 def test_results_are_grouped_by_row():
-    results = [make_result(ROWS["none"], 1), make_result(ROWS["half"]), make_result(ROWS["none"], 2)]
+    results = [
+        make_result(ROWS["none"], 1),
+        make_result(ROWS["half"]),
+        make_result(ROWS["none"], 2),
+    ]
     assert by_row(results) == {ROWS["none"]: [results[0], results[2]], ROWS["half"]: [results[1]]}
 
 

@@ -11,7 +11,9 @@ from experiments.trials.trial import GRID_SEED
 from nmt.errors import UserError
 
 RUN = Run(Row("rmsnorm", "RMSNorm", kind="rmsnorm"), 1)
-MOVED = Run(Row("moved", "elsewhere", kind="layernorm", centre=0.2, options={"learning_rate": 0.5}), 2)
+MOVED = Run(
+    Row("moved", "elsewhere", kind="layernorm", centre=0.2, options={"learning_rate": 0.5}), 2
+)
 
 
 def logged(run, corpus, place):
@@ -28,15 +30,23 @@ def commands(corpus, place, ran):
 
 
 def names(commands):
-    return [" ".join(each for each in command[1:3] if not each.startswith("-")) for command in commands]
+    return [
+        " ".join(each for each in command[1:3] if not each.startswith("-")) for command in commands
+    ]
 
 
 def test_a_run_is_trained_and_tested_and_leaves_a_log(corpus, place, commands):
     assert logged(RUN, corpus, place) is None
     assert make_all([RUN], corpus, place) == {}
-    assert names(commands) == ["nmt train", "nmt translate", "experiments.translation.inside.mean_shares"]
+    assert names(commands) == [
+        "nmt train",
+        "nmt translate",
+        "experiments.translation.inside.mean_shares",
+    ]
     log = logged(RUN, corpus, place)
-    assert [log["tests"]["news"][metric] for metric in ("bleu", "chrf")] == pytest.approx([100, 100])
+    assert [log["tests"]["news"][metric] for metric in ("bleu", "chrf")] == pytest.approx(
+        [100, 100]
+    )
     assert log["tests"]["news"]["signature"].startswith("nrefs:1|case:mixed|eff:no|tok:13a")
     assert (log["commit"], log["centre"]) == ("0123456789ab", 0)
     assert log["mean_share"]["20"] == {"encoder.norm": 0.5}
@@ -79,7 +89,11 @@ def test_a_run_with_another_centre_translates_no_test_set(corpus, place, command
 def test_options_combine_corpus_row_and_seed(corpus, place, commands):
     make(Training(MOVED, corpus, place))
     options = json.loads((place.run(MOVED) / "options.json").read_text())
-    assert (options["layer_normalization_type"], options["seed"], options["state_size"]) == ("layernorm", 2, 8)
+    assert (options["layer_normalization_type"], options["seed"], options["state_size"]) == (
+        "layernorm",
+        2,
+        8,
+    )
     assert (corpus.options["learning_rate"], options["learning_rate"]) == (0.25, 0.5)
     assert options["source_dataset"] == str(place.work / "text" / "train.en")
 
@@ -88,11 +102,17 @@ def test_a_run_of_the_grid_has_its_step_size_and_no_tests(corpus, place, command
     run = Run(RUN.row, 0, 0.125)
     assert make_all([run], corpus, place) == {}
     log = logged(run, corpus, place)
-    assert (log["options"]["learning_rate"], log["step_size_chosen"], log["tests"]) == (0.125, True, {})
+    assert (log["options"]["learning_rate"], log["step_size_chosen"], log["tests"]) == (
+        0.125,
+        True,
+        {},
+    )
     assert names(commands) == ["nmt train"]
 
 
-def test_a_training_that_fails_after_its_last_update_is_a_result(corpus, place, commands, monkeypatch):
+def test_a_training_that_fails_after_its_last_update_is_a_result(
+    corpus, place, commands, monkeypatch
+):
     """As one does that diverged."""
     execute = runs.execute
 
@@ -118,7 +138,9 @@ def test_a_training_that_fails_before_its_last_update_is_none(corpus, place, com
     monkeypatch.setattr(runs, "execute", fail)
     assert make_all([RUN], corpus, place) == {"rmsnorm-1": "the disk is full"}
     assert logged(RUN, corpus, place) is None
-    assert (place.model(RUN) / "kept" / "20.npz").exists()  # its mean shares are measured when it is whole
+    assert (
+        place.model(RUN) / "kept" / "20.npz"
+    ).exists()  # its mean shares are measured when it is whole
     corpus.options["patience"] = 1  # then its last validation was the last
     assert make_all([RUN], corpus, place) == {}
 
@@ -126,9 +148,14 @@ def test_a_training_that_fails_before_its_last_update_is_none(corpus, place, com
 def test_a_log_with_other_options_is_refused(corpus, place, commands):
     make_all([RUN], corpus, place)
     elsewhere = Run(Row("rmsnorm", "RMSNorm", kind="rmsnorm", centre=0.2), 1)
-    with pytest.raises(UserError, match=r"rmsnorm-1.json: centre was 0.0 and is now 0.2.*; move .* away, or restore"):
+    with pytest.raises(
+        UserError,
+        match=r"rmsnorm-1.json: centre was 0.0 and is now 0.2.*; move .* away, or restore",
+    ):
         logged(elsewhere, corpus, place)
     corpus.options["state_size"] = 16
     corpus.tests["web"] = "dev"
-    with pytest.raises(UserError, match=r"state_size was 8 and is now 16, tests was \['news'\] and is now"):
+    with pytest.raises(
+        UserError, match=r"state_size was 8 and is now 16, tests was \['news'\] and is now"
+    ):
         logged(RUN, corpus, place)

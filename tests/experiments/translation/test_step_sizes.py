@@ -6,10 +6,12 @@ from experiments.translation.row import Row, Run
 from experiments.translation.sections.shared import step_sizes
 from tests.experiments.translation.conftest import make_result
 
-ONE, TWO = Row("one", "One", kind="none"), Row("two", "Two", kind="rmsnorm")
+ONE = Row("one", "One", kind="none")
+TWO = Row("two", "Two", kind="rmsnorm")
 LIKE = Row("like", "Like two", kind="rmsnorm", centre=0.2, step_size_of="two")
 OWN = Row("own", "Own", kind="none", options={"learning_rate": 0.5})
-ROWS, SIZES = [ONE, TWO, LIKE, OWN], [0.1, 0.2]
+ROWS = [ONE, TWO, LIKE, OWN]
+SIZES = [0.1, 0.2]
 
 
 def result(row, step_size, bleu):
@@ -24,7 +26,12 @@ GRID = [result(ONE, 0.1, 5), result(ONE, 0.2, 4), result(TWO, 0.1, 7), result(TW
 def test_rows_without_a_step_size_are_trained_with_each_on_the_seed_of_the_grid():
     runs = grid_runs(ROWS, SIZES)
     assert runs == [Run(row, 0, size) for size in SIZES for row in (ONE, TWO)]
-    assert [run.name for run in runs] == ["one-step-0.1", "two-step-0.1", "one-step-0.2", "two-step-0.2"]
+    assert [run.name for run in runs] == [
+        "one-step-0.1",
+        "two-step-0.1",
+        "one-step-0.2",
+        "two-step-0.2",
+    ]
 
 
 def test_the_best_validation_chooses_for_the_row_and_for_those_that_follow_it():

@@ -23,16 +23,29 @@ from nmt.errors import UserError
 from nmt.storage.files import exclusive
 from tests.experiments.translation.conftest import write
 
-SECTIONS = ["table2", "differences", "speed", "curves", "centre", "partial", "mean_share", "invariance"]
+SECTIONS = [
+    "table2",
+    "differences",
+    "speed",
+    "curves",
+    "centre",
+    "partial",
+    "mean_share",
+    "invariance",
+]
 PICTURES = ["differences", "speed", "curves", "centre", "partial"]
 
 
 @pytest.fixture
 def tiny(corpus, tmp_path, monkeypatch):
     """The empty place of a corpus that is declared as `tiny`, with a remark."""
-    declared = {name: value for name, value in asdict(corpus).items() if name not in ("name", "origin")}
+    declared = {
+        name: value for name, value in asdict(corpus).items() if name not in ("name", "origin")
+    }
     (tmp_path / "corpora").mkdir()
-    (tmp_path / "corpora" / "tiny.json").write_text(json.dumps({**declared, "remarks": ["It is tiny."], "seeds": 1}))
+    (tmp_path / "corpora" / "tiny.json").write_text(
+        json.dumps({**declared, "remarks": ["It is tiny."], "seeds": 1})
+    )
     monkeypatch.setattr(corpora, "FOLDER", tmp_path / "corpora")
     monkeypatch.setattr(task, "Place", lambda name, _: Place(name, tmp_path))
     return Place("tiny", tmp_path)
@@ -45,7 +58,9 @@ def rnn_rows():
 
 def reported(place):
     """Returns the report, as JSON and as text."""
-    return json.loads((place.report / "report.json").read_text()), (place.report / "report.md").read_text()
+    return json.loads((place.report / "report.json").read_text()), (
+        place.report / "report.md"
+    ).read_text()
 
 
 def made(ran):
@@ -89,7 +104,9 @@ def test_a_failed_run_is_named_in_the_report_and_tried_again(tiny, ran, monkeypa
 
     monkeypatch.setattr(runs, "execute", fail)
     monkeypatch.setattr(sys, "argv", ["experiments", "tiny"])
-    monkeypatch.setattr(command.signal, "signal", lambda *_: None)  # keep the handlers of the test process
+    monkeypatch.setattr(
+        command.signal, "signal", lambda *_: None
+    )  # keep the handlers of the test process
     with pytest.raises(SystemExit, match="2"):
         command.main()
     assert "experiments: l2norm-1 failed: it diverged\n" in capsys.readouterr().err
@@ -133,8 +150,13 @@ def test_so_far_without_logs_is_refused(tiny, ran):
 
 @pytest.mark.slow
 def test_the_row_of_the_readme_is_added_to_table_2(tiny, ran, monkeypatch):
-    (source,) = re.findall(r"```python\n(.*?)```", (ROOT / "experiments" / "README.md").read_text(), re.DOTALL)
-    found = {"__name__": "experiments.translation.rows.mine", "__package__": "experiments.translation.rows"}
+    (source,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "experiments" / "README.md").read_text(), re.DOTALL
+    )
+    found = {
+        "__name__": "experiments.translation.rows.mine",
+        "__package__": "experiments.translation.rows",
+    }
     exec(source, found)
     (row,) = found["ROWS"]
     assert row.build("norm").name == "norm"
@@ -159,7 +181,9 @@ def test_the_kept_report_follows_from_its_logs(tmp_path):
 
 
 def test_a_folder_with_missing_files_leaves_nothing_behind(tiny, tmp_path):
-    (tmp_path / "corpora" / "wmt14.json").write_text((tmp_path / "corpora" / "tiny.json").read_text())
+    (tmp_path / "corpora" / "wmt14.json").write_text(
+        (tmp_path / "corpora" / "tiny.json").read_text()
+    )
     (tmp_path / "text").mkdir()
     with pytest.raises(UserError, match=r"lacks train\.en"):
         reproduce(str(tmp_path / "text"), so_far=False)

@@ -17,7 +17,12 @@ from rmsnorm_tf import RMSNormalization
 
 SETTING = Setting("small", "small batches", batch_size=4, updates=10, window=2, validate_every=4)
 ROWS = [
-    TrialRow("layernorm", "LayerNorm", lambda name: keras.layers.LayerNormalization(name=name), paper=True),
+    TrialRow(
+        "layernorm",
+        "LayerNorm",
+        lambda name: keras.layers.LayerNormalization(name=name),
+        paper=True,
+    ),
     TrialRow("rmsnorm", "RMSNorm", lambda name: RMSNormalization(name=name), paper=True),
 ]
 
@@ -82,7 +87,10 @@ def book(tmp_path):
 
 
 def reproduce_whole(experiment, root):
-    """Reproduces a task to its end. The program would start again after each process that measures times."""
+    """Reproduces a task to its end.
+
+    The program would start again after each process that measures times.
+    """
     for _ in range(PROCESSES):
         with pytest.raises(Restart):
             experiment.reproduce("", so_far=False, root=root)

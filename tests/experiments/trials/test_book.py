@@ -13,7 +13,11 @@ def test_a_log_has_options_values_and_provenance(book, trial):
     book.keep(trial, {"seconds": 1.5})
     log = book.read(trial)
     assert log["seconds"] == 1.5
-    assert (log["options"]["row"], log["options"]["seed"], log["options"]["batch_size"]) == ("rmsnorm", 1, 4)
+    assert (log["options"]["row"], log["options"]["seed"], log["options"]["batch_size"]) == (
+        "rmsnorm",
+        1,
+        4,
+    )
     assert log.keys() == {"options", "seconds", "commit", "versions", "cores"}
 
 
@@ -21,17 +25,23 @@ def test_a_log_has_options_values_and_provenance(book, trial):
     ("changed", "said"),
     [
         ({"setting": replace(SETTING, updates=20)}, "updates was 10 and is now 20"),
-        ({"row": TrialRow("rmsnorm", "RMSNorm", None, options={"wide": True})}, "wide was None and is now True"),
+        (
+            {"row": TrialRow("rmsnorm", "RMSNorm", None, options={"wide": True})},
+            "wide was None and is now True",
+        ),
     ],
 )
 def test_a_log_with_other_options_is_refused(book, trial, changed, said):
     book.keep(trial, {})
-    with pytest.raises(UserError, match=f"rmsnorm-small-1.json: {said}; move .*small away, or restore the earlier"):
+    with pytest.raises(
+        UserError, match=f"rmsnorm-small-1.json: {said}; move .*small away, or restore the earlier"
+    ):
         book.read(replace(trial, **changed))
 
 
 def test_trials_are_made_once(book, trial):
-    trials, made = [trial, replace(trial, seed=2)], []
+    trials = [trial, replace(trial, seed=2)]
+    made = []
 
     def make(trial, folder):
         made.append(trial.name)
@@ -70,14 +80,18 @@ def test_others_are_made_when_one_fails(book, trial):
 
 def test_nothing_is_made_if_a_log_has_other_options(book, trial):
     book.keep(trial, {})
-    changed, made = replace(trial, setting=replace(SETTING, updates=20)), []
+    changed = replace(trial, setting=replace(SETTING, updates=20))
+    made = []
     with pytest.raises(UserError, match="updates was 10 and is now 20"):
-        book.make_all([replace(trial, seed=2), changed], lambda each, folder: made.append(each) or {})
+        book.make_all(
+            [replace(trial, seed=2), changed], lambda each, folder: made.append(each) or {}
+        )
     assert not made
 
 
 def test_trainings_that_leave_much_memory_behind_go_on_in_a_new_process(book, trial, monkeypatch):
-    book.most_memory, left = 50, [100]
+    book.most_memory = 50
+    left = [100]
     monkeypatch.setattr("experiments.trials.book.memory", lambda: sum(left))
     with pytest.raises(Restart):
         book.make_all([trial, replace(trial, seed=2)], lambda *_: left.append(51) or {})

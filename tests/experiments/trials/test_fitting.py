@@ -24,7 +24,9 @@ def test_losses_and_validations_follow_the_setting(whole):
     assert whole["seconds"] > 0
 
 
-@pytest.mark.parametrize("after", [pytest.param(1, marks=pytest.mark.slow), 3, pytest.param(4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "after", [pytest.param(1, marks=pytest.mark.slow), 3, pytest.param(4, marks=pytest.mark.slow)]
+)
 def test_an_interrupted_training_ends_as_an_uninterrupted_one(whole, after, tmp_path):
     """With dropout: its random numbers continue too."""
     windows = iter(range(100))

@@ -30,7 +30,10 @@ CURVES = [Curve("train", "loss", "loss"), Curve("validations", "error", "error, 
 
 
 def log(loss):
-    validations = [{"update": 10, "nll": 0.5, "error": 3.0}, {"update": 20, "nll": 0.75, "error": 4.0}]
+    validations = [
+        {"update": 10, "nll": 0.5, "error": 3.0},
+        {"update": 20, "nll": 0.75, "error": 4.0},
+    ]
     train = [{"update": 10, "loss": loss + 0.1}, {"update": 20, "loss": loss - 0.1}]
     return {"train": train, "validations": validations, "options": {"step_size": 0.001}}
 
@@ -45,7 +48,9 @@ def made(outcome="equal", unit="%", published=None, **losses):
     asked = Hypothesis("rmsnorm", "layernorm", outcome, "they differ so", "a table")
     comparison = Comparison("mean loss", mean_loss, unit, [asked])
     column = Column("loss", mean_loss, 2, "nats")
-    section = learning_section(logs, Learning("Title", "Text.", [column], CURVES, [comparison], published or {}))
+    section = learning_section(
+        logs, Learning("Title", "Text.", [column], CURVES, [comparison], published or {})
+    )
     return section, claims_section(logs, [comparison])
 
 
@@ -69,7 +74,9 @@ def test_a_row_of_the_table_has_seeds_step_size_values_and_what_was_published():
 
 
 def test_the_margin_is_a_quarter_of_layernorms_effect_and_without_effect_nothing_is_equal():
-    _, claims = made(none=[4.0, 6.1, 8.0], layernorm=[2.0, 4.0, 6.0], rmsnorm=[2.1, 4.1, 6.1], unit=" nats")
+    _, claims = made(
+        none=[4.0, 6.1, 8.0], layernorm=[2.0, 4.0, 6.0], rmsnorm=[2.1, 4.1, 6.1], unit=" nats"
+    )
     (claim,) = claims.claims
     assert claim.verdict.startswith("shown: 90% interval [+0.10, +0.10], margin ±0.51; higher")
     assert made(none=[4.0, 6.0, 8.0], layernorm=[5.0, 4.0, 9.0], rmsnorm=[2.1, 4.1, 6.1])[1] is None
@@ -90,7 +97,9 @@ def test_a_claim_of_another_setting_or_a_row_that_is_not_there_is_left_out():
 
 
 @pytest.mark.parametrize("loss", [math.nan, math.inf])
-@pytest.mark.parametrize(("diverged", "other"), [("rmsnorm", "layernorm"), ("layernorm", "rmsnorm")])
+@pytest.mark.parametrize(
+    ("diverged", "other"), [("rmsnorm", "layernorm"), ("layernorm", "rmsnorm")]
+)
 def test_a_training_that_diverged_is_named_and_judges_nothing(loss, diverged, other):
     section, claims = made("lower", **{diverged: [1.0, loss, 2.0], other: [1.0, 1.5, 2.0]})
     assert section.rows[0][-1] == "1 of 3 diverged"
@@ -110,6 +119,11 @@ def test_the_picture_has_each_curve_with_the_range_of_the_seeds():
     made(rmsnorm=[1.0, 2.0])[0].plot(figure)
     losses, errors = figure.axes
     assert list(losses.lines[0].get_ydata()) == pytest.approx([1.6, 1.4])
-    assert sorted({round(y, 6) for _, y in losses.collections[0].get_paths()[0].vertices}) == [0.9, 1.1, 1.9, 2.1]
+    assert sorted({round(y, 6) for _, y in losses.collections[0].get_paths()[0].vertices}) == [
+        0.9,
+        1.1,
+        1.9,
+        2.1,
+    ]
     assert list(errors.lines[0].get_ydata()) == pytest.approx([3, 4])
     assert (losses.get_yscale(), errors.get_yscale()) == ("log", "linear")

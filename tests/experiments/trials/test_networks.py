@@ -23,7 +23,10 @@ class Constant(ImageClassifiers):
 
 
 def test_loss_and_error_of_each_part():
-    parts = [Labelled(np.zeros((len(classes), 1)), np.array(classes)) for classes in ([1], [1, 1, 1, 0], [1, 1])]
+    parts = [
+        Labelled(np.zeros((len(classes), 1)), np.array(classes))
+        for classes in ([1], [1, 1, 1, 0], [1, 1])
+    ]
     networks = Constant(Parts(*parts))
     assert networks.validate(networks.build(None)) == {
         "nll": pytest.approx(-(3 * np.log(0.8) + np.log(0.2)) / 4, rel=1e-5),
@@ -38,7 +41,8 @@ def test_without_a_test_part_only_the_validation_part_is_measured():
 
 
 def test_batches_hold_all_examples_in_order():
-    inputs, targets = np.arange(10).reshape(5, 2), np.arange(5)
+    inputs = np.arange(10).reshape(5, 2)
+    targets = np.arange(5)
     batches = list(in_batches(inputs, targets, batch_size=2).as_numpy_iterator())
     assert [len(each) for _, each in batches] == [2, 2, 1]
     np.testing.assert_array_equal(np.concatenate([each for each, _ in batches]), inputs)
@@ -46,11 +50,14 @@ def test_batches_hold_all_examples_in_order():
 
 
 def test_a_model_predicts_the_same_from_arrays():
-    one, other = keras.Input((3,)), keras.Input((3,))
+    one = keras.Input((3,))
+    other = keras.Input((3,))
     model = keras.Model([one, other], keras.layers.Dense(2)(one - 2 * other))
     inputs = list(np.random.default_rng(0).normal(size=(2, 5, 3)).astype(np.float32))
     expected = model.predict(inputs, batch_size=2, verbose=0)
-    np.testing.assert_allclose(model.predict(in_batches(inputs, batch_size=2), verbose=0), expected, rtol=1e-6)
+    np.testing.assert_allclose(
+        model.predict(in_batches(inputs, batch_size=2), verbose=0), expected, rtol=1e-6
+    )
 
 
 def test_autotuning_is_off():

@@ -16,7 +16,9 @@ def test_the_share_of_the_mean_follows_its_definition():
     assert mean_share(model, ["sums"], inputs) == {"sums": pytest.approx(expected, rel=1e-5)}
 
 
-@pytest.mark.parametrize(("kernel", "share"), [([1.0, 1.0], 1), ([1.0, -1.0], 0), ([1.0, 0.0], 0.5)])
+@pytest.mark.parametrize(
+    ("kernel", "share"), [([1.0, 1.0], 1), ([1.0, -1.0], 0), ([1.0, 0.0], 0.5)]
+)
 def test_the_share_is_one_for_equal_entries_and_zero_for_centred_ones(kernel, share):
     inputs = keras.Input((1,))
     model = keras.Model(inputs, keras.layers.Dense(2, use_bias=False, name="sums")(inputs))
@@ -35,7 +37,8 @@ def test_the_share_can_run_over_other_axes():
 
 def test_the_shares_of_a_gru_are_those_of_its_products_at_the_steps_that_are_not_masked():
     """The reference runs the cell step by step and keeps the state where the mask is false."""
-    cell, generator = RMSNormGRUCell(4), np.random.default_rng(0)
+    cell = RMSNormGRUCell(4)
+    generator = np.random.default_rng(0)
     inputs = generator.normal(size=(3, 5, 2)).astype(np.float32)
     mask = np.arange(5) < np.array([[5], [3], [1]])
     cell.build((None, 2))
@@ -69,7 +72,9 @@ def test_the_shares_of_an_lstm_are_those_of_its_products_and_of_its_cell_state()
     sums = 1 + state * np.array([1, -1])  # of each gate
     second = sigmoid(sums) * first + sigmoid(sums) * np.tanh(sums)
     carry = np.array([[first, first], second])
-    assert found["carry"] == pytest.approx(np.mean(carry.mean(1) ** 2) / np.mean(carry**2), rel=1e-5)
+    assert found["carry"] == pytest.approx(
+        np.mean(carry.mean(1) ** 2) / np.mean(carry**2), rel=1e-5
+    )
 
 
 def sigmoid(x):

@@ -6,7 +6,12 @@ pytest.importorskip("scipy")
 from matplotlib.figure import Figure
 
 from experiments.reporting.speed import AGAIN
-from experiments.trials.sections import logs_by_row, share_section, step_sizes_section, times_section
+from experiments.trials.sections import (
+    logs_by_row,
+    share_section,
+    step_sizes_section,
+    times_section,
+)
 from experiments.trials.trial import GRID_SEED, Trial
 from tests.experiments.trials.conftest import ROWS, SETTING
 

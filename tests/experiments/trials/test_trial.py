@@ -25,7 +25,9 @@ def package(monkeypatch):
     monkeypatch.setattr("pkgutil.iter_modules", lambda path: [SimpleNamespace(name="a")])
 
     def give(own, added):
-        found.ROWS, rows = ([TrialRow(name, name, None) for name in names] for names in (own, added))
+        found.ROWS, rows = (
+            [TrialRow(name, name, None) for name in names] for names in (own, added)
+        )
         monkeypatch.setitem(sys.modules, "package_of_rows.a", SimpleNamespace(ROWS=rows))
         return found
 
@@ -38,7 +40,9 @@ def test_added_rows_follow_those_of_the_paper(package):
 
 
 def test_row_names_are_unique(package):
-    with pytest.raises(UserError, match="more than one row is named mine; give each a name of its own"):
+    with pytest.raises(
+        UserError, match="more than one row is named mine; give each a name of its own"
+    ):
         rows_of(package(["mine"], ["mine"]))
 
 
@@ -62,10 +66,13 @@ def test_the_best_step_size_has_the_lowest_validation():
     trials = grid_trials(ROWS[:1], [SETTING], grid := (0.1, 0.3, 0.9))
     losses = [[0.9, 0.5], [0.8, 0.2, 0.7], [0.3]]
     logs = {
-        trial: {"validations": [{"nll": loss} for loss in found]} for trial, found in zip(trials, losses, strict=True)
+        trial: {"validations": [{"nll": loss} for loss in found]}
+        for trial, found in zip(trials, losses, strict=True)
     }
     assert best_step_sizes(logs, "nll", grid) == {(ROWS[0], SETTING): 0.3}
-    logs[Trial(ROWS[0], SETTING, seed=1, step_size=7.0)] = {"validations": [{"nll": 0.0}]}  # not of the grid
+    logs[Trial(ROWS[0], SETTING, seed=1, step_size=7.0)] = {
+        "validations": [{"nll": 0.0}]
+    }  # not of the grid
     assert best_step_sizes(logs, "nll", grid) == {(ROWS[0], SETTING): 0.3}
     del logs[trials[0]]
     assert best_step_sizes(logs, "nll", grid) == {}
@@ -73,6 +80,10 @@ def test_the_best_step_size_has_the_lowest_validation():
 
 def test_trials_are_ordered_by_seed():
     trials = seed_trials({(row, SETTING): 0.1 for row in ROWS})
-    assert [trial.name for trial in trials[:3]] == ["layernorm-small-1", "rmsnorm-small-1", "layernorm-small-2"]
+    assert [trial.name for trial in trials[:3]] == [
+        "layernorm-small-1",
+        "rmsnorm-small-1",
+        "layernorm-small-2",
+    ]
     assert len(trials) == len(SEEDS) * len(ROWS)
     assert len(SEEDS) >= 5

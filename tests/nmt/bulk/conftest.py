@@ -27,7 +27,12 @@ def start_bulk(tmp_path):
     started = []
 
     def start(*words, program=("-m", "nmt.bulk"), environment=(), **options):
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "STORE": str(tmp_path), **dict(environment)}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "STORE": str(tmp_path),
+            **dict(environment),
+        }
         with (tmp_path / "said").open("w") as out, (tmp_path / "errors").open("w") as errors:
             process = subprocess.Popen(
                 [PYTHON, *program, *map(str, words)],

@@ -1,11 +1,14 @@
-"""A stand-in for an object store in Beam: paths `store://KEY`, no folders, a rename that copies and replaces nothing.
+"""A stand-in for an object store in Beam: paths `store://KEY`, no folders, a rename that copies and
+replaces nothing.
 
-A translated piece is seen only when it has been asked for a few times, as if two attempts had written it at a time.
+A translated piece is seen only when it has been asked for a few times, as if two attempts had
+written it at a time.
 
-The change that FAILS numbers fails: one to write an object before it is there, one to rename an object after the copy.
+The change that FAILS numbers fails: one to write an object before it is there, one to rename an
+object after the copy.
 
-Each object is a local file in the folder that STORE names. Its name is its key, quoted. Run as a program, it is
-`python -m nmt.bulk` with this store.
+Each object is a local file in the folder that STORE names. Its name is its key, quoted. Run as a
+program, it is `python -m nmt.bulk` with this store.
 """
 
 import collections
@@ -20,7 +23,8 @@ SCHEME = "store"
 FOLDER = Path(os.environ["STORE"])
 LATE = 4  # an attempt asks twice: before the model, and before the rename
 ASKED = collections.Counter()
-FAILS, CHANGES = int(os.environ.get("FAILS", "0")), itertools.count(1)
+FAILS = int(os.environ.get("FAILS", "0"))
+CHANGES = itertools.count(1)
 
 
 def fail_if_due():

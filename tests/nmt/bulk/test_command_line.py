@@ -24,13 +24,22 @@ def test_options_that_are_not_ours_are_left_for_beam():
     "words, said",
     [
         (WORDS[2:], "the following arguments are required: --export"),
-        ([*WORDS[2:], "--direct_num_workers", "2"], "the following arguments are required: --export"),
-        ([*WORDS[2:], "--exprot", "model"], "unrecognized arguments: --exprot; did you mean --export?"),
+        (
+            [*WORDS[2:], "--direct_num_workers", "2"],
+            "the following arguments are required: --export",
+        ),
+        (
+            [*WORDS[2:], "--exprot", "model"],
+            "unrecognized arguments: --exprot; did you mean --export?",
+        ),
         ([*WORDS, "--piece_lines", "0"], "'0' is not a whole number above 0"),
         ([*WORDS, "--max_bytes", "1e3"], "'1e3' is not a whole number above 0"),
         ([*WORDS, "--piece_lines", "9", "c"], "unrecognized arguments: c;"),
         ([*WORDS, "--runner=Direct", "c"], "unrecognized arguments: c;"),
-        ([*WORDS, "--model_timeout", "1000001"], "'1000001' is not a whole number above 0 and at most 1000000"),
+        (
+            [*WORDS, "--model_timeout", "1000001"],
+            "'1000001' is not a whole number above 0 and at most 1000000",
+        ),
     ],
 )
 def test_a_mistake_is_one_line(words, said, capsys):
@@ -51,7 +60,9 @@ def test_the_help_needs_no_beam(capsys):
 
 def test_every_command_of_the_page_is_one_that_the_program_takes():
     blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    commands = [shlex.split(line) for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    commands = [
+        shlex.split(line) for block in blocks for line in block.replace("\\\n", " ").splitlines()
+    ]
     commands = [words for words in commands if "nmt.bulk" in words]
     assert len(commands) > 2
     for words in commands:
@@ -81,5 +92,7 @@ def test_without_beam_the_program_says_what_is_missing(run_python):
     script += "from nmt.bulk.__main__ import main; main()"
     done = run_python(script.format(str(PAGE.parents[1])), *WORDS)
     assert done.returncode == 2
-    assert done.stderr.startswith("nmt.bulk: apache_beam is missing; `pip install -e '.[bulk]'` in an environment")
+    assert done.stderr.startswith(
+        "nmt.bulk: apache_beam is missing; `pip install -e '.[bulk]'` in an environment"
+    )
     assert done.stderr.count("\n") == 1

@@ -21,7 +21,8 @@ class InBlocks(io.BytesIO):
 
 
 def pieces_of(text, lines, max_bytes=100, block=1000):
-    found, before = [], 0
+    found = []
+    before = 0
     for offset, first, count in split(InBlocks(text, block), lines):
         assert first == before
         found.append(read_lines(io.BytesIO(text), offset, count, max_bytes))
@@ -29,18 +30,25 @@ def pieces_of(text, lines, max_bytes=100, block=1000):
     return found
 
 
-@pytest.mark.parametrize("text, lines", [(b"", 0), (b"\n", 1), (b"a", 1), (b"a\n", 1), (b"a\nb", 2), (b"\n\n", 2)])
+@pytest.mark.parametrize(
+    "text, lines", [(b"", 0), (b"\n", 1), (b"a", 1), (b"a\n", 1), (b"a\nb", 2), (b"\n\n", 2)]
+)
 def test_only_a_line_feed_ends_a_line(text, lines):
     for size in (1, 2, 3):
         found = pieces_of(text, size)
-        assert [len(piece) for piece in found] == [min(size, lines - start) for start in range(0, lines, size)]
+        assert [len(piece) for piece in found] == [
+            min(size, lines - start) for start in range(0, lines, size)
+        ]
 
 
 def test_every_line_is_in_one_piece_in_order():
     """Pieces and blocks of many sizes; lines of many lengths, some of them empty."""
     draw = random.Random(1)
     for _ in range(300):
-        lines = [b"x" * draw.choice([0, 0, 1, 5, 30]) + str(i).encode() for i in range(draw.randrange(30))]
+        lines = [
+            b"x" * draw.choice([0, 0, 1, 5, 30]) + str(i).encode()
+            for i in range(draw.randrange(30))
+        ]
         text = b"\n".join(lines) + b"\n" * (bool(lines) and draw.random() < 0.7)
         size = draw.randrange(1, 12)
         found = pieces_of(text, size, block=draw.randrange(1, 40))

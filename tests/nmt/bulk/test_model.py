@@ -35,8 +35,13 @@ class Upper:
 def test_lines_that_the_model_fails_on_are_found():
     draw = random.Random(1)
     for _ in range(100):
-        lines = draw.choices([b"a", b"b", b"x", Fault("is bad")], weights=[9, 9, 1, 1], k=draw.randrange(40))
-        expected = [FAILS if line == b"x" else line if isinstance(line, Fault) else line.upper() for line in lines]
+        lines = draw.choices(
+            [b"a", b"b", b"x", Fault("is bad")], weights=[9, 9, 1, 1], k=draw.randrange(40)
+        )
+        expected = [
+            FAILS if line == b"x" else line if isinstance(line, Fault) else line.upper()
+            for line in lines
+        ]
         assert translate_lines(Upper(), lines) == expected
 
 
@@ -78,7 +83,10 @@ def test_a_translation_of_two_lines_is_refused():
 @pytest.mark.parametrize(
     "said, reason",
     [
-        ("Graph execution error:\n\nDetected at node A\n<stack traces unavailable>\nno x\n\t [[{{node A}}]]", "no x"),
+        (
+            "Graph execution error:\n\nDetected at node A\n<stack traces unavailable>\nno x\n\t [[{{node A}}]]",
+            "no x",
+        ),
         ("one\ntwo", "one"),
         ("", ""),
         ("Graph execution error:", "Graph execution error:"),
@@ -97,14 +105,18 @@ def model(toy):
 
 def children(pid):
     """Returns the processes of models that a process has started."""
-    found = subprocess.run(["pgrep", "-P", str(pid), "-f", "spawn_main"], capture_output=True, text=True)
+    found = subprocess.run(
+        ["pgrep", "-P", str(pid), "-f", "spawn_main"], capture_output=True, text=True
+    )
     return [int(number) for number in found.stdout.split()]
 
 
 @pytest.mark.slow
 def test_a_model_translates_fails_and_is_started_again(model):
     assert model([b"a", "ß\r".encode()]) == [b"A", b"SS\r"]
-    with pytest.raises(ModelError, match=r"^InvalidArgumentError: assertion failed: \[a line is poisonous\]$"):
+    with pytest.raises(
+        ModelError, match=r"^InvalidArgumentError: assertion failed: \[a line is poisonous\]$"
+    ):
         model([b"a", b"poison"])
     (process,) = children(os.getpid())
     os.kill(process, signal.SIGKILL)
@@ -113,7 +125,9 @@ def test_a_model_translates_fails_and_is_started_again(model):
     with pytest.raises(ModelError, match=r"^its process was killed by SIGSEGV$"):
         model([b"a", b"b"])
     assert translate_lines(model, [b"a", b"b"]) == [b"A", b"B"]
-    cut = OSError("got end of file during message")  # what a process leaves that is killed while it answers
+    cut = OSError(
+        "got end of file during message"
+    )  # what a process leaves that is killed while it answers
     with (
         mock.patch.object(model._process._pipe, "recv", side_effect=cut),
         pytest.raises(ModelError, match=r"^its process "),

@@ -19,7 +19,14 @@ def test_texts_export_and_output_may_be_in_an_object_store(bulk, toy, tmp_path):
             quoted(f"bucket/export/{path.relative_to(toy)}").write_bytes(path.read_bytes())
     quoted("bucket/in/a.en").write_text("a\npoison\n" * 20)
     quoted("bucket/in/b.gz").write_bytes(gzip.compress(b"b\n" * 30))
-    words = ["--export", "store://bucket/export", "--input", "store://bucket/in/*", "--output", "store://bucket/out"]
+    words = [
+        "--export",
+        "store://bucket/export",
+        "--input",
+        "store://bucket/in/*",
+        "--output",
+        "store://bucket/out",
+    ]
     words += ["--piece_lines", 7, "--direct_runner_bundle_repeat", 1]
     status, said, errors = bulk(*words, program=(Path(__file__).with_name("object_store.py"),))
     assert status == 0, errors
@@ -52,7 +59,9 @@ if not storage.exists("store://out"):
 def test_a_store_that_fails_half_way_loses_nothing(bulk, tmp_path, fails, is_written):
     """Opening the object fails, or renaming it after its copy; the second run does what is missing."""
     status, _, errors = bulk(program=("-c", WRITE), environment={"FAILS": str(fails)})
-    assert (status == 0, "the store is away" not in errors, (tmp_path / "out").exists()) == (is_written,) * 3
+    assert (status == 0, "the store is away" not in errors, (tmp_path / "out").exists()) == (
+        is_written,
+    ) * 3
     status, _, errors = bulk(program=("-c", WRITE))
     assert (status, (tmp_path / "out").read_text()) == (0, "whole"), errors
     assert not any(path.name.endswith(".part") for path in tmp_path.iterdir())

@@ -10,7 +10,10 @@ SHARD = Shard("/in/a.en", "12-1.0", "/out")
 
 
 def test_a_piece_is_read_as_it_was_written():
-    """The numbers of its failed lines are those of the shard. What another run translated does not count."""
+    """The numbers of its failed lines are those of the shard.
+
+    What another run translated does not count.
+    """
     for run, report in (("this", Report(0, 4, 1, 3)), ("another", Report(0, 4, 1))):
         file = io.BytesIO()
         write_piece(file, [b"a", Fault("ß is bad\n"), b"", b"b\r\x00"], "this")

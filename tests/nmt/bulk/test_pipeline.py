@@ -36,25 +36,39 @@ def translations(out):
 
 def left_over(out):
     """Returns the temporary files of a job: translated pieces and files that were never renamed."""
-    return [path for path in (out / "_bulk").rglob("*") if "pieces" in path.parts[:-1] or path.suffix == ".part"]
+    return [
+        path
+        for path in (out / "_bulk").rglob("*")
+        if "pieces" in path.parts[:-1] or path.suffix == ".part"
+    ]
 
 
 def failed_lines(out):
     """Returns shard, number and reason of each line without a translation."""
-    lines = [line for path in sorted(out.glob("_bulk/failed/*")) for line in path.read_text().splitlines()]
-    return [(Path(each["shard"]).name, each["line"], each["reason"]) for each in map(json.loads, lines)]
+    lines = [
+        line
+        for path in sorted(out.glob("_bulk/failed/*"))
+        for line in path.read_text().splitlines()
+    ]
+    return [
+        (Path(each["shard"]).name, each["line"], each["reason"]) for each in map(json.loads, lines)
+    ]
 
 
 def processes_of(job, name=""):
     """Returns the processes of a job whose command has this name."""
-    found = subprocess.run(["pgrep", "-g", str(job.pid), "-f", name or "."], capture_output=True, text=True)
+    found = subprocess.run(
+        ["pgrep", "-g", str(job.pid), "-f", name or "."], capture_output=True, text=True
+    )
     return [int(number) for number in found.stdout.split()]
 
 
 def models_of(job):
     """Returns the processes of the models of a job, which have sessions of their own."""
     workers = ",".join(map(str, processes_of(job)))
-    found = subprocess.run(["pgrep", "-P", workers, "-f", "spawn_main"], capture_output=True, text=True)
+    found = subprocess.run(
+        ["pgrep", "-P", workers, "-f", "spawn_main"], capture_output=True, text=True
+    )
     return [int(number) for number in found.stdout.split()]
 
 
@@ -68,7 +82,10 @@ def until(condition, process=None):
 
 @pytest.mark.slow
 def test_shards_keep_their_names_lines_and_order(bulk, toy, tmp_path):
-    """Every bundle runs three times, as one that is retried does. A second run finds nothing to do."""
+    """Every bundle runs three times, as one that is retried does.
+
+    A second run finds nothing to do.
+    """
     shards = {
         "long.en": "".join(f"line {i}\n" for i in range(1234)).encode(),
         "packed.gz": gzip.compress(b"a\nb\n") + gzip.compress("c ß\n".encode() * 50),
@@ -81,7 +98,9 @@ def test_shards_keep_their_names_lines_and_order(bulk, toy, tmp_path):
     (tmp_path / "in").mkdir()
     for name, content in shards.items():
         (tmp_path / "in" / name).write_bytes(content)
-    (tmp_path / "in" / "packed.gz").rename(tmp_path / "5f3c9a")  # as caches of data sets link their files
+    (tmp_path / "in" / "packed.gz").rename(
+        tmp_path / "5f3c9a"
+    )  # as caches of data sets link their files
     (tmp_path / "in" / "packed.gz").symlink_to(tmp_path / "5f3c9a")
     words = words_of(toy, "in/*.en", "in/cut.gz", "in/packed.gz", piece_lines=100, max_bytes=100)
     status, said, errors = bulk(*words, "--direct_runner_bundle_repeat", 2)
@@ -95,9 +114,14 @@ def test_shards_keep_their_names_lines_and_order(bulk, toy, tmp_path):
     assert gzip.decompress((out / "packed.gz").read_bytes()) == b"A\nB\n" + b"C SS\n" * 50
     assert (out / "empty.en").read_bytes() == b""
     assert (out / "open.en").read_bytes() == b"NO\nEND\n"
-    assert (out / "odd.en").read_bytes() == b"FINE\n\n\n\n\n\nFINE AGAIN\n" + b"MORE\n" * 40 + b"\nIS CUT,ENDLESS\n"
+    assert (
+        out / "odd.en"
+    ).read_bytes() == b"FINE\n\n\n\n\n\nFINE AGAIN\n" + b"MORE\n" * 40 + b"\nIS CUT,ENDLESS\n"
     assert [path.name for path in (out / "_bulk" / "failed").iterdir()] == ["odd.en.jsonl"]
-    failed = [json.loads(line) for line in (out / "_bulk" / "failed" / "odd.en.jsonl").read_text().splitlines()]
+    failed = [
+        json.loads(line)
+        for line in (out / "_bulk" / "failed" / "odd.en.jsonl").read_text().splitlines()
+    ]
     assert {each["shard"] for each in failed} == {str(tmp_path / "in" / "odd.en")}
     model_fails = "the model fails: InvalidArgumentError: assertion failed: [a line is poisonous]"
     assert [(each["line"], each["reason"]) for each in failed] == [
@@ -131,9 +155,13 @@ def test_shards_keep_their_names_lines_and_order(bulk, toy, tmp_path):
 
 @pytest.mark.slow
 def test_a_job_of_two_workers_goes_on_after_sigterm_and_sigkill(start_bulk, bulk, toy, tmp_path):
-    """One process gets SIGTERM, then all of the next run SIGKILL. The last run translates only what is missing."""
+    """One process gets SIGTERM, then all of the next run SIGKILL.
+
+    The last run translates only what is missing.
+    """
     expected = write_slow(tmp_path / "in", shards=3, lines=200)
-    out, words = tmp_path / "out", [*words_of(toy, "in/*.en", piece_lines=10), *TWO]
+    out = tmp_path / "out"
+    words = [*words_of(toy, "in/*.en", piece_lines=10), *TWO]
     process = start_bulk(*words)
     until(lambda: len(list(out.glob("_bulk/pieces/*/*"))) > 4, process)
     process.terminate()
@@ -150,7 +178,9 @@ def test_a_job_of_two_workers_goes_on_after_sigterm_and_sigkill(start_bulk, bulk
 
     status, said, errors = bulk(*words)
     assert status == 0, errors
-    assert said.startswith(f"3 shards written with 600 lines; {600 - 10 * len(whole)} lines translated in ")
+    assert said.startswith(
+        f"3 shards written with 600 lines; {600 - 10 * len(whole)} lines translated in "
+    )
     assert translations(out) == expected
     assert not left_over(out)
 
@@ -176,7 +206,11 @@ def test_a_job_with_fewer_texts_keeps_the_pieces_of_the_others(bulk, toy, tmp_pa
     piece = tmp_path / "out" / "_bulk" / "pieces" / "b.en" / "0123.0.10"
     piece.parent.mkdir(parents=True)
     piece.write_text("kept")
-    for folder, said in (("in", ""), ("in", ""), ("other", "warning: translations of other texts are kept: 1 (")):
+    for folder, said in (
+        ("in", ""),
+        ("in", ""),
+        ("other", "warning: translations of other texts are kept: 1 ("),
+    ):
         status, _, errors = bulk(*words_of(toy, f"{folder}/a.en"))
         assert (status, said in errors, errors.count("\n")) == (0, True, int(bool(said)))
         assert translations(tmp_path / "out") == {"a.en": "IN\n"}
@@ -192,7 +226,9 @@ def test_a_killed_worker_ends_the_job_with_one_line(start_bulk, toy, tmp_path):
     os.kill(processes_of(process, "sdk_worker_main")[-1], signal.SIGKILL)
     assert process.wait(timeout=120) == 2
     until(lambda: not processes_of(process))
-    lines = (tmp_path / "errors").read_text().splitlines()  # a worker that is just starting may print a warning too
+    lines = (
+        (tmp_path / "errors").read_text().splitlines()
+    )  # a worker that is just starting may print a warning too
     [said] = [line for line in lines if line.startswith("nmt.bulk: ")]
     assert said.startswith("nmt.bulk: the job failed: ")
     assert said.endswith("/out/_bulk/error.txt. The same command goes on with the rest")
@@ -201,18 +237,25 @@ def test_a_killed_worker_ends_the_job_with_one_line(start_bulk, toy, tmp_path):
 
 @pytest.mark.slow
 def test_lines_that_kill_the_process_of_the_model_are_found(bulk, toy, tmp_path):
-    """Memory runs out, with two workers. The first run already translates every other line, once and in order."""
+    """Memory runs out, with two workers.
+
+    The first run already translates every other line, once and in order.
+    """
     (tmp_path / "in").mkdir()
     for shard, huge in {"a.en": (5,), "b.en": (12,)}.items():
         lines = [f"{'huge' if i in huge else 'line'} {i}\n" for i in range(1, 13)]
         (tmp_path / "in" / shard).write_text("".join(lines))
     limit = (HUGE // 2, resource.getrlimit(resource.RLIMIT_AS)[1])
     words = [*words_of(toy, "in/*.en", piece_lines=4), *TWO]
-    status, said, errors = bulk(*words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit))
+    status, said, errors = bulk(
+        *words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit)
+    )
     assert status == 0, errors
     assert said.startswith("2 shards written with 24 lines; 22 lines translated in ")
     assert translations(tmp_path / "out") == {
-        path.name: "".join("\n" if "huge" in line else line.upper() for line in path.read_text().splitlines(True))
+        path.name: "".join(
+            "\n" if "huge" in line else line.upper() for line in path.read_text().splitlines(True)
+        )
         for path in (tmp_path / "in").iterdir()
     }
     reason = "the model fails: its process was killed by SIGABRT"
@@ -254,7 +297,9 @@ def test_a_shard_that_cannot_be_written_whole_is_not_there(bulk, toy, tmp_path):
     (tmp_path / "in" / "a.en").write_text("a line\n" * 3000)
     words = words_of(toy, "in/a.en", piece_lines=1000)
     limit = (10_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1])
-    status, _, errors = bulk(*words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))
+    status, _, errors = bulk(
+        *words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    )
     assert (status, errors.count("\n")) == (2, 1), errors
     assert "File too large" in errors
     assert translations(tmp_path / "out") == {}

@@ -6,10 +6,12 @@ HUGE = 2**38  # bytes that the toy asks for at once
 
 
 class Toy(tf.Module):
-    """Upper case. Fails on a line with `poison`; takes about 20 ms for one with `slow`; `two` gives a line feed.
+    """Upper case. Fails on a line with `poison`; takes about 20 ms for one with `slow`; `two` gives
+    a line feed.
 
-    Of a line with `endless` it says that it has read only the beginning, and of a translation with `CUT` that the limit
-    ended it. A line with `huge` asks for `HUGE` bytes. If there are fewer, TensorFlow aborts the process.
+    Of a line with `endless` it says that it has read only the beginning, and of a translation with
+    `CUT` that the limit ended it. A line with `huge` asks for `HUGE` bytes. If there are fewer,
+    TensorFlow aborts the process.
     """
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, name="sources")])
@@ -26,7 +28,9 @@ class Toy(tf.Module):
         is_huge = tf.reduce_any(tf.strings.regex_full_match(sources, ".*huge.*"))
         block = tf.strings.join([tf.where(is_huge, "x" * 2**14, "")] * 2**12)
         nothing = tf.strings.substr(tf.strings.join([block] * (HUGE // 2**26)), 0, 0)
-        text = nothing + tf.strings.regex_replace(tf.strings.upper(sources, encoding="utf-8"), "TWO", "TWO\n")
+        text = nothing + tf.strings.regex_replace(
+            tf.strings.upper(sources, encoding="utf-8"), "TWO", "TWO\n"
+        )
         return {
             "translations": text + tf.where(tf.math.is_nan(x[0, 0]), "?", ""),
             "source_cut": tf.strings.regex_full_match(sources, ".*endless.*"),

@@ -15,15 +15,25 @@ def test_the_best_models_are_kept_beside_the_latest_and_averaged(run, train, tmp
         run("average", "-m", "model", "--best", 2, "--to", "best")[2]
         == "best: the average of model/kept/4.npz, model/kept/6.npz\n"
     )
-    assert run("average", "-m", "model", "--last", 1, "--to", "last")[2] == "last: the average of model/kept/12.npz\n"
-    for options, which in ((("--last", 2), "2 latest"), (("--best", 3), "3 best"), (("--best", 9), "9 best")):
+    assert (
+        run("average", "-m", "model", "--last", 1, "--to", "last")[2]
+        == "last: the average of model/kept/12.npz\n"
+    )
+    for options, which in (
+        (("--last", 2), "2 latest"),
+        (("--best", 3), "3 best"),
+        (("--best", 9), "9 best"),
+    ):
         status, _, said = run("average", "-m", "model", *options, "--to", "other")
         assert (status, said.split("; ")[0]) == (
             2,
             f"nmt: model holds 3 kept models, but not those of the {which} validations",
         )
     status, _, said = run("average", "-m", "model", "--best", 1, "--last", 1, "--to", "other")
-    assert (status, said) == (2, "nmt: --last and --best choose different models; give one of them\n")
+    assert (status, said) == (
+        2,
+        "nmt: --last and --best choose different models; give one of them\n",
+    )
 
 
 def test_kept_models_are_averaged(run, train, tmp_path):
@@ -43,8 +53,12 @@ def test_kept_models_are_averaged(run, train, tmp_path):
     assert run("translate", "-m", "mean", "-i", "dev.en", "-o", "out")[0] == 0
     said = run("average", "-m", "model", "--last", 3, "--to", "other")
     assert said[0] == 2
-    assert said[2].endswith("2 kept models, but not those of the 3 latest validations; train with --keep 3\n")
-    assert run("average", "-m", "mean", "--last", 1, "--to", "other")[2].startswith("nmt: mean/progress.json cannot be")
+    assert said[2].endswith(
+        "2 kept models, but not those of the 3 latest validations; train with --keep 3\n"
+    )
+    assert run("average", "-m", "mean", "--last", 1, "--to", "other")[2].startswith(
+        "nmt: mean/progress.json cannot be"
+    )
     assert run("average", "-m", "none", "--to", "other")[2].startswith("nmt: none holds no model: ")
 
 
@@ -60,18 +74,25 @@ def test_a_training_resumed_without_keep_leaves_the_models_of_before(run, train,
 
 
 def test_models_of_several_trainings_are_averaged(run, train, tmp_path):
-    """The best of each, or some of each. The trainings may differ in all but vocabularies and architecture."""
+    """The best of each, or some of each.
+
+    The trainings may differ in all but vocabularies and architecture.
+    """
 
     def table(path):
         with np.load(tmp_path / path) as saved:
             return saved["table"]
 
     for name, seed in (("one", 1), ("two", 2)):
-        assert train("--keep", 2, "--finish_after", 4, "--learning_rate", 0.1, "--seed", seed)[0] == 0
+        assert (
+            train("--keep", 2, "--finish_after", 4, "--learning_rate", 0.1, "--seed", seed)[0] == 0
+        )
         (tmp_path / "model").rename(tmp_path / name)
     said = run("average", "-m", "one", "two", "--to", "both")
     assert said[::2] == (0, "both: the average of one/best.npz, two/best.npz\n")
-    np.testing.assert_allclose(table("both/best.npz"), (table("one/best.npz") + table("two/best.npz")) / 2, rtol=1e-6)
+    np.testing.assert_allclose(
+        table("both/best.npz"), (table("one/best.npz") + table("two/best.npz")) / 2, rtol=1e-6
+    )
     assert run("average", "-m", "one", "two", "--last", 2, "--to", "four")[0] == 0
     four = [table(f"{name}/kept/{update}.npz") for name in ("one", "two") for update in (2, 4)]
     np.testing.assert_allclose(table("four/best.npz"), sum(four) / 4, rtol=1e-6)

@@ -8,7 +8,8 @@ import tensorflow as tf
 from nmt.commands.devices import describe_devices
 
 pytestmark = pytest.mark.skipif(
-    bool(tf.config.list_physical_devices("GPU")) or Path("/dev/nvidia0").exists(), reason="this machine has a GPU"
+    bool(tf.config.list_physical_devices("GPU")) or Path("/dev/nvidia0").exists(),
+    reason="this machine has a GPU",
 )
 
 
@@ -34,7 +35,8 @@ def test_missing_libraries_are_named_with_what_installs_them(monkeypatch, gpu):
     monkeypatch.setattr(tf.sysconfig, "get_build_info", lambda: {"is_cuda_build": True})
     said = describe_devices("float32")
     assert (
-        "; warning: there is an NVIDIA GPU that TensorFlow cannot use: a driver (libcuda.so.1) or CUDA library" in said
+        "; warning: there is an NVIDIA GPU that TensorFlow cannot use: a driver (libcuda.so.1) or CUDA library"
+        in said
     )
     assert f"pip install 'tensorflow[and-cuda]=={tf.__version__}', docker run --gpus all" in said
 
@@ -42,7 +44,9 @@ def test_missing_libraries_are_named_with_what_installs_them(monkeypatch, gpu):
 def test_a_tensorflow_without_cuda_is_named(monkeypatch, gpu):
     monkeypatch.setattr(tf.sysconfig, "get_build_info", lambda: {"is_cuda_build": False})
     said = describe_devices("float32")
-    assert f"this TensorFlow has no CUDA; pip install 'tensorflow[and-cuda]=={tf.__version__}'" in said
+    assert (
+        f"this TensorFlow has no CUDA; pip install 'tensorflow[and-cuda]=={tf.__version__}'" in said
+    )
 
 
 @pytest.mark.parametrize("visible", ["", "-1"])

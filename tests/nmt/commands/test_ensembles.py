@@ -12,7 +12,19 @@ from tests.nmt.conftest import LINES
 @pytest.mark.slow
 def test_an_ensemble_translates_scores_and_is_exported(run, train, tmp_path):
     assert train()[0] == 0
-    assert train("-m", "other", "--seed", 2, "--learning_rate", 0.1, "--layer_normalization_type", "layernorm")[0] == 0
+    assert (
+        train(
+            "-m",
+            "other",
+            "--seed",
+            2,
+            "--learning_rate",
+            0.1,
+            "--layer_normalization_type",
+            "layernorm",
+        )[0]
+        == 0
+    )
     costs = []
     for models in (["model"], ["other"], ["model", "other"]):
         status, output, _ = run("score", "-m", *models, "-s", "dev.en", "-t", "dev.de", "-n", 0)

@@ -23,7 +23,9 @@ def parse(*words):
     parser = argparse.ArgumentParser(exit_on_error=False)
     train(parser)
     given = vars(parser.parse_args(["-m", "model", *words]))
-    return {name: value for name, value in given.items() if name not in ("model", "config", "processes")}
+    return {
+        name: value for name, value in given.items() if name not in ("model", "config", "processes")
+    }
 
 
 def help_of(command):
@@ -32,7 +34,8 @@ def help_of(command):
     command(parser)
     blocks = re.split(r"\n  (?=-)", parser.format_help())[1:]
     named = [
-        (re.findall(r"--\w+", block.split("  ")[0].split("\n")[0])[0], " ".join(block.split())) for block in blocks
+        (re.findall(r"--\w+", block.split("  ")[0].split("\n")[0])[0], " ".join(block.split()))
+        for block in blocks
     ]
     return dict(named)
 
@@ -42,23 +45,51 @@ def help_of(command):
 )
 def test_a_command_line_is_read_before_tensorflow_is_loaded(words):
     """In an environment without TensorFlow, Keras and NumPy, and in less than a second."""
-    hide = "import sys; sys.modules |= dict.fromkeys(['tensorflow', 'keras', 'numpy', 'rmsnorm_tf'])"
+    hide = (
+        "import sys; sys.modules |= dict.fromkeys(['tensorflow', 'keras', 'numpy', 'rmsnorm_tf'])"
+    )
     program = f"{hide}; sys.argv[1:] = {words.split()}; from nmt.__main__ import main; main()"
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    result = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, env=os.environ)
+    result = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, env=os.environ
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert (result.returncode, "Traceback" in result.stderr) == (
         0 if words.startswith(("--", "train --help")) else 2,
         False,
     )
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1  # 0.2 on a quiet machine
+    assert (
+        after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 1
+    )  # 0.2 on a quiet machine
 
 
 def test_command_line_and_files_give_the_same(tmp_path):
     words = [
-        *("--source_dataset", "train.en", "--target_dataset", "train.de", "--dictionaries", "en.model", "de.model"),
-        *("--valid_source_dataset", "dev.en", "--valid_target_dataset", "dev.de", "--no-deterministic"),
-        *("--batch_size", "7", "--learning_rate", "1e-4", "--tie_decoder_embeddings", "--dataset_weights", "2"),
+        *(
+            "--source_dataset",
+            "train.en",
+            "--target_dataset",
+            "train.de",
+            "--dictionaries",
+            "en.model",
+            "de.model",
+        ),
+        *(
+            "--valid_source_dataset",
+            "dev.en",
+            "--valid_target_dataset",
+            "dev.de",
+            "--no-deterministic",
+        ),
+        *(
+            "--batch_size",
+            "7",
+            "--learning_rate",
+            "1e-4",
+            "--tie_decoder_embeddings",
+            "--dataset_weights",
+            "2",
+        ),
     ]
     given = {
         **REQUIRED,
@@ -76,7 +107,12 @@ def test_command_line_and_files_give_the_same(tmp_path):
         "tie_decoder_embeddings: yes\ndeterministic: no\ndataset_weights: [2]\nvalid_freq: null\n"
     )
     files = [make_config(read_options(tmp_path / name)) for name in ("given.json", "given.yaml")]
-    assert make_config(parse(*words)) == files[0] == files[1] == Config(**{**given, "dataset_weights": (2.0,)})
+    assert (
+        make_config(parse(*words))
+        == files[0]
+        == files[1]
+        == Config(**{**given, "dataset_weights": (2.0,)})
+    )
 
 
 def test_every_option_is_on_the_command_line_with_help_and_both_spellings():

@@ -1,4 +1,7 @@
-"""Several processes of a training on this machine: `--processes`, and without it where there are several GPUs."""
+"""Several processes of a training on this machine:
+
+`--processes`, and without it where there are several GPUs.
+"""
 
 import json
 import os
@@ -40,13 +43,19 @@ def test_wrong_options_are_refused_before_processes_start(run, training):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_processes_are_not_asked_for_in_a_cluster(run, training, monkeypatch, workers):
     cluster = {"worker": [f"localhost:{port}" for port in free_ports(workers)]}
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 0}}))
+    monkeypatch.setenv(
+        "TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": "worker", "index": 0}})
+    )
     status, _, errors = run(*training, "--processes", 2, "-m", "model")
-    assert (status, errors.startswith(f"nmt: TF_CONFIG names the {workers} processes of this training")) == (2, True)
+    assert (
+        status,
+        errors.startswith(f"nmt: TF_CONFIG names the {workers} processes of this training"),
+    ) == (2, True)
 
 
 GPUS = (
-    "import tensorflow as tf; tf.config.list_physical_devices = lambda kind=None: ['one', 'another'] * (kind == 'GPU')"
+    "import tensorflow as tf; "
+    "tf.config.list_physical_devices = lambda kind=None: ['one', 'another'] * (kind == 'GPU')"
 )
 
 
@@ -58,8 +67,12 @@ def start_for_gpus(start, tmp_path):
         python = tmp_path / "python"
         python.write_text(f"#!/bin/sh\n{script}\n")
         python.chmod(0o755)
-        variable = f"['CUDA_VISIBLE_DEVICES'] = {named!r}" if named else ".pop('CUDA_VISIBLE_DEVICES')"
-        return start(tmp_path, words, first=f"{GPUS}; sys.executable = {str(python)!r}; os.environ{variable}")
+        variable = (
+            f"['CUDA_VISIBLE_DEVICES'] = {named!r}" if named else ".pop('CUDA_VISIBLE_DEVICES')"
+        )
+        return start(
+            tmp_path, words, first=f"{GPUS}; sys.executable = {str(python)!r}; os.environ{variable}"
+        )
 
     return begin
 
@@ -87,7 +100,9 @@ def test_train_starts_a_process_for_each_gpu(start_for_gpus, training, tmp_path)
 
 def test_train_returns_the_status_of_a_process_that_failed(start_for_gpus, training):
     script = "[ $CUDA_VISIBLE_DEVICES = 5 ] && exit 7; exit 0"
-    assert status_of(start_for_gpus(["train", "-m", "model", *launched(training)], script, "3,5")) == 7
+    assert (
+        status_of(start_for_gpus(["train", "-m", "model", *launched(training)], script, "3,5")) == 7
+    )
 
 
 @pytest.mark.slow
@@ -95,7 +110,10 @@ def test_a_killed_process_ends_the_others_and_is_named(start_for_gpus, training,
     """The other one waits, as a process does that expects values of the killed one."""
     script = "[ $CUDA_VISIBLE_DEVICES = 5 ] && kill -TERM $$; exec sleep 100"
     begun = time.monotonic()
-    assert status_of(start_for_gpus(["train", "-m", "model", *launched(training)], script, "3,5")) == 143
+    assert (
+        status_of(start_for_gpus(["train", "-m", "model", *launched(training)], script, "3,5"))
+        == 143
+    )
     assert time.monotonic() - begun < 60
     assert (tmp_path / "errors").read_text().splitlines()[-1] == (
         "process 2 was killed by SIGTERM, so the others are ended; the same command resumes the training"
@@ -119,7 +137,9 @@ def test_no_process_is_killed_before_the_first_has_saved(start_for_gpus, trainin
 
 
 def test_a_signal_reaches_every_process_of_train(start_for_gpus, training, tmp_path):
-    script = "trap 'touch ended-$$; exit' TERM\ntouch begun-$$\nfor i in $(seq 300); do sleep 0.1; done"
+    script = (
+        "trap 'touch ended-$$; exit' TERM\ntouch begun-$$\nfor i in $(seq 300); do sleep 0.1; done"
+    )
     process = start_for_gpus(["train", "-m", "model", *launched(training)], script)
     appear(tmp_path, "begun-*")
     process.terminate()
@@ -178,7 +198,9 @@ def test_each_process_has_its_cores_and_none_outlives_the_first(start, training,
     assert len(cores) == min(2, len(os.sched_getaffinity(0)))
     process.kill()
     ended = appear(tmp_path, "ended-*")
-    assert {path.name.split("-")[1] for path in ended} == {path.name.split("-")[1] for path in given}
+    assert {path.name.split("-")[1] for path in ended} == {
+        path.name.split("-")[1] for path in given
+    }
 
 
 def appear(folder, pattern):

@@ -14,7 +14,10 @@ def test_a_training_begins_with_the_weights_of_another(train, dictionary, tmp_pa
             return saved["table"]
 
     assert train("--learning_rate", 0.1)[0] == 0
-    assert train("--reload", "model", "-m", "tuned", "--learning_rate", 1e-4, "--batch_size", 3)[0] == 0
+    assert (
+        train("--reload", "model", "-m", "tuned", "--learning_rate", 1e-4, "--batch_size", 3)[0]
+        == 0
+    )
     moved = np.abs(table("tuned/last.npz") - table("model/best.npz"))
     assert 0 < moved.max() < 3e-4  # two updates
     again = train("--reload", "nowhere", "-m", "tuned", "--learning_rate", 1e-4, "--batch_size", 3)
@@ -23,22 +26,58 @@ def test_a_training_begins_with_the_weights_of_another(train, dictionary, tmp_pa
     assert (status, "there is no checkpoint nowhere/best.npz" in said) == (2, True)
     words = ("--dictionaries", dictionary, dictionary)
     status, _, said = train("--reload", "model", "-m", "other", *words)
-    assert (status, "was made with another source vocabulary, another target vocabulary" in said) == (2, True)
+    assert (
+        status,
+        "was made with another source vocabulary, another target vocabulary" in said,
+    ) == (2, True)
     for name in ("extra.npz", "mine.npz"):  # not those of `--keep`
         (tmp_path / "tuned" / "kept").mkdir(exist_ok=True)
         shutil.copy(tmp_path / "tuned" / "best.npz", tmp_path / "tuned" / "kept" / name)
-    assert train("-m", "tuned", "--learning_rate", 1e-4, "--batch_size", 3, "--keep", 1, "--finish_after", 8)[0] == 0
+    assert (
+        train(
+            "-m",
+            "tuned",
+            "--learning_rate",
+            1e-4,
+            "--batch_size",
+            3,
+            "--keep",
+            1,
+            "--finish_after",
+            8,
+        )[0]
+        == 0
+    )
 
 
 def test_a_reloaded_model_is_validated_before_its_first_update(train, tmp_path):
-    """That counts for patience, and is repeated by no resumed training. A run that is never better says so."""
+    """That counts for patience, and is repeated by no resumed training.
+
+    A run that is never better says so.
+    """
     assert train("--learning_rate", 0.3, "--finish_after", 40, "--valid_freq", 40)[0] == 0
-    worse = ("--reload", "model", "-m", "worse", "--learning_rate", 1e3, "--valid_metric", "loss", "--finish_after", 50)
+    worse = (
+        "--reload",
+        "model",
+        "-m",
+        "worse",
+        "--learning_rate",
+        1e3,
+        "--valid_metric",
+        "loss",
+        "--finish_after",
+        50,
+    )
     status, _, said = train(*worse, "--valid_freq", 1, "--patience", 2)
     assert status == 0, said
     (last,) = [line for line in said.splitlines() if line.startswith("stopped")]
-    assert "stopped after update 2: 2 validations in a row without a better one (--patience); " in last
-    assert "after update 0; worse/best.npz keeps it; none was better than the model that --reload gave" in last
+    assert (
+        "stopped after update 2: 2 validations in a row without a better one (--patience); " in last
+    )
+    assert (
+        "after update 0; worse/best.npz keeps it; none was better than the model that --reload gave"
+        in last
+    )
     validations = json.loads((tmp_path / "worse" / "progress.json").read_text())["validations"]
     assert [(each["update"], each["epoch"], each["counts"]) for each in validations] == [
         *((0, 0.0, True), (1, 1.0, True), (2, 2.0, True))
@@ -67,7 +106,9 @@ def test_a_training_begins_with_the_progress_of_another(train, tmp_path):
     progress = ("--reload", "model", "--reload_training_progress")
     assert train(*adam, *four, *progress, "-m", "tuned")[0] == 0
     assert train(*adam, *four, "--reload", "model", "-m", "without")[0] == 0
-    whole, tuned, without = (arrays(tmp_path / name / "last.npz") for name in ("whole", "tuned", "without"))
+    whole, tuned, without = (
+        arrays(tmp_path / name / "last.npz") for name in ("whole", "tuned", "without")
+    )
     assert whole.keys() == tuned.keys()
     for name, array in whole.items():
         np.testing.assert_array_equal(array, tuned[name], name)
@@ -75,7 +116,10 @@ def test_a_training_begins_with_the_progress_of_another(train, tmp_path):
     validated = json.loads((tmp_path / "tuned" / "progress.json").read_text())["validations"]
     assert [each["update"] for each in validated] == [2, 4]
     status, _, said = train(*progress, "-m", "other")
-    assert (status, "this training has made 2 updates, and --finish_after 2 ends it at 2" in said) == (
+    assert (
+        status,
+        "this training has made 2 updates, and --finish_after 2 ends it at 2" in said,
+    ) == (
         2,
         True,
     )

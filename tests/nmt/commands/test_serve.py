@@ -17,7 +17,10 @@ def test_mistakes_are_one_line(run, tmp_path):
     (tmp_path / "models" / "toy" / "1").mkdir(parents=True)
     (tmp_path / "models" / "toy" / "1" / "saved_model.pb").write_bytes(b"garbage")
     status, _, said = run("serve", "models", "--port", 0)
-    assert (status, said.splitlines()[-1].startswith("nmt: models/toy/1 cannot be loaded")) == (2, True)
+    assert (status, said.splitlines()[-1].startswith("nmt: models/toy/1 cannot be loaded")) == (
+        2,
+        True,
+    )
     with socket.create_server(("127.0.0.1", 0)) as taken:
         status, _, said = run("serve", "models", "--port", taken.getsockname()[1])
     assert (status, "Address already in use; give another --host or --port" in said) == (2, True)

@@ -3,7 +3,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-PROGRAM = "import sys; from nmt.commands.streams import with_bar; print(*with_bar([1, 2], sys.stdout))"
+PROGRAM = (
+    "import sys; from nmt.commands.streams import with_bar; print(*with_bar([1, 2], sys.stdout))"
+)
 
 
 def test_tqdm_disable_hides_the_bar():

@@ -21,7 +21,10 @@ def test_a_training_resumes_only_with_the_same_data_and_model(train, tmp_path):
     assert said.endswith("with --reload model --reload_training_progress to go on from this one\n")
     before = (tmp_path / "model" / "config.json").read_bytes()
     status, _, said = train("--finish_after", 3)
-    assert (status, "this training has made 4 updates, and --finish_after 3 ends it at 3" in said) == (
+    assert (
+        status,
+        "this training has made 4 updates, and --finish_after 3 ends it at 3" in said,
+    ) == (
         2,
         True,
     )
@@ -53,7 +56,12 @@ def test_a_training_may_resume_with_other_options_of_translation(train, tmp_path
     path = tmp_path / "model" / "config.json"
     config = json.loads(path.read_text())
     path.write_text(json.dumps({**config, "clip_norm": config.pop("clip_counts")}))
-    options = {"translation_maxlen": 9, "beam_size": 2, "normalization_alpha": 0.5, "valid_batch_size": 3}
+    options = {
+        "translation_maxlen": 9,
+        "beam_size": 2,
+        "normalization_alpha": 0.5,
+        "valid_batch_size": 3,
+    }
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
     status, _, said = train("--finish_after", 3, *words)
     assert status == 0, said
@@ -70,7 +78,9 @@ def test_a_training_of_an_earlier_version_resumes_with_the_loss_of_a_sentence(tr
     config = json.loads(path.read_text())
     del config["loss_function"]
     path.write_text(json.dumps(config))
-    status, _, said = train(*tokens, "--loss_function", "per-token-cross-entropy", "--finish_after", 3)
+    status, _, said = train(
+        *tokens, "--loss_function", "per-token-cross-entropy", "--finish_after", 3
+    )
     assert (status, "with --loss_function cross-entropy, not per-token" in said) == (2, True)
     assert train(*tokens, "--finish_after", 3)[0] == 0
     assert json.loads(path.read_text())["loss_function"] == "cross-entropy"
@@ -97,7 +107,8 @@ def test_smoothed_weights_are_validated_and_kept(train, tmp_path):
     options = ("--exponential_smoothing", 0.01, "--learning_rate", 0.1)
     for name, updates in (("at once", 4), ("resumed", 2), ("resumed", 4)):
         assert train(*options, "-m", name, "--finish_after", updates)[0] == 0
-    last, best = arrays("at once/last.npz"), arrays("at once/best.npz")
+    last = arrays("at once/last.npz")
+    best = arrays("at once/best.npz")
     np.testing.assert_array_equal(best["table"], last["smoothed/table"])
     assert np.abs(last["table"] - best["table"]).max() > 1e-3
     resumed = arrays("resumed/last.npz")
@@ -109,7 +120,9 @@ def test_smoothed_weights_are_validated_and_kept(train, tmp_path):
 def test_text_is_split_at_random_by_sentencepiece_only(train, dictionary, tmp_path):
     assert train("--subword_sampling", 0.2)[0] == 0
     assert json.loads((tmp_path / "model" / "config.json").read_text())["subword_sampling"] == 0.2
-    status, _, said = train("--subword_sampling", 0.2, "-m", "other", "--dictionaries", dictionary, dictionary)
+    status, _, said = train(
+        "--subword_sampling", 0.2, "-m", "other", "--dictionaries", dictionary, dictionary
+    )
     assert (status, "--subword_sampling needs SentencePiece vocabularies" in said) == (2, True)
 
 
@@ -125,14 +138,20 @@ def test_text_without_spaces_needs_another_tokenizer(train, write_lines):
     write_lines("japanese", ["これはペンです", "猫が好きです"])
     texts = ("--valid_source_dataset", "japanese", "--valid_target_dataset", "japanese")
     assert "give --valid_tokenizer char or --valid_metric chrf" in train(*texts)[2]
-    assert "--valid_tokenizer char" not in train(*texts, "--valid_tokenizer", "char", "-m", "other")[2]
+    assert (
+        "--valid_tokenizer char" not in train(*texts, "--valid_tokenizer", "char", "-m", "other")[2]
+    )
 
 
 @pytest.mark.slow
 def test_a_training_resumes_if_its_files_have_moved(train, write_lines):
     assert train()[0] == 0
     write_lines("moved.en", LINES)
-    gone = ["--dictionaries", "gone/source.model", "gone/target.model"]  # the training has its own copies
+    gone = [
+        "--dictionaries",
+        "gone/source.model",
+        "gone/target.model",
+    ]  # the training has its own copies
     status, _, said = train("--finish_after", 4, "--source_dataset", "moved.en", *gone)
     assert (status, "stopped after update 4" in said) == (0, True)
     write_lines("moved.en", LINES[::-1])
@@ -156,7 +175,13 @@ def test_shards_train_the_same_model_and_resume(train, tmp_path):
         for number, lines in enumerate((LINES[:2], LINES[2:])):
             content = "".join(f"{line}\n" for line in lines).encode()
             (tmp_path / f"part-{number}.{side}.gz").write_bytes(gzip.compress(content))
-    shards = ("--source_dataset", "part-*.en.gz", "--target_dataset", "part-0.de.gz", "part-1.de.gz")
+    shards = (
+        "--source_dataset",
+        "part-*.en.gz",
+        "--target_dataset",
+        "part-0.de.gz",
+        "part-1.de.gz",
+    )
     status, _, said = train("-m", "shards", *shards)
     assert (status, "there are 1 source texts and 2 target texts" in said) == (2, True)
     shards = ("-m", "shards", "--learning_rate", 0.1, *shards[:3], "part-*.de.gz")
@@ -166,7 +191,9 @@ def test_shards_train_the_same_model_and_resume(train, tmp_path):
     status, _, said = train(*shards, "--dataset_weights", 2)
     assert (status, "with --dataset_weights None, not 2.0; give" in said) == (2, True)
     for updates in (2, 4):
-        weighted = train(*shards, "-m", "weighted", "--dataset_weights", 1.5, "--finish_after", updates)
+        weighted = train(
+            *shards, "-m", "weighted", "--dataset_weights", 1.5, "--finish_after", updates
+        )
         assert weighted[0] == 0, weighted[2]
 
 
@@ -208,16 +235,42 @@ def test_a_transformer_with_one_embedding_trains_resumes_and_translates(run, tra
     assert run("vocab", *texts, "--joint", "--size", 8, "--to", "vocab")[0] == 0
     names = [f"vocab/{side}.model" for side in ("source", "target")]
     assert len({(tmp_path / name).read_bytes() for name in names}) == 1
-    words = [*training, "--model_type", "transformer", "-m", "model", "--tie_encoder_decoder_embeddings"]
-    words += ["--transformer_num_heads", 2, "--transformer_enc_depth", 1, "--transformer_dec_depth", 1]
-    words += ["--transformer_ffn_hidden_size", 8, "--learning_schedule", "warmup-plateau-decay", "--warmup_steps", 3]
+    words = [
+        *training,
+        "--model_type",
+        "transformer",
+        "-m",
+        "model",
+        "--tie_encoder_decoder_embeddings",
+    ]
+    words += [
+        "--transformer_num_heads",
+        2,
+        "--transformer_enc_depth",
+        1,
+        "--transformer_dec_depth",
+        1,
+    ]
+    words += [
+        "--transformer_ffn_hidden_size",
+        8,
+        "--learning_schedule",
+        "warmup-plateau-decay",
+        "--warmup_steps",
+        3,
+    ]
     assert run(*words, "--dictionaries", *names, "--finish_after", 2)[0] == 0
     with np.load(tmp_path / "model" / "best.npz") as saved:
-        assert [name for name in saved if name.endswith("embeddings")] == ["encoder/embedding/embeddings"]
+        assert [name for name in saved if name.endswith("embeddings")] == [
+            "encoder/embedding/embeddings"
+        ]
     status, _, said = run(*words, "--dictionaries", *names, "--finish_after", 4)
     assert (status, "stopped after update 4" in said) == (0, True)
     status, _, said = run(*words, "--dictionaries", *names, "--transformer_ffn_hidden_size", 16)
-    assert (status, "--transformer_ffn_hidden_size 8, not 16; give the same, or another directory\n" in said) == (
+    assert (
+        status,
+        "--transformer_ffn_hidden_size 8, not 16; give the same, or another directory\n" in said,
+    ) == (
         2,
         True,
     )
@@ -227,8 +280,24 @@ def test_a_transformer_with_one_embedding_trains_resumes_and_translates(run, tra
 
 @pytest.mark.slow
 def test_a_deep_rnn_trains_and_translates(run, rnn_training):
-    words = [*rnn_training, "-m", "model", "--rnn_enc_depth", 2, "--rnn_enc_transition_depth", 2, "--rnn_dec_depth", 2]
-    words += ["--rnn_dec_base_transition_depth", 3, "--rnn_dec_high_transition_depth", 2, "--rnn_dec_deep_context"]
+    words = [
+        *rnn_training,
+        "-m",
+        "model",
+        "--rnn_enc_depth",
+        2,
+        "--rnn_enc_transition_depth",
+        2,
+        "--rnn_dec_depth",
+        2,
+    ]
+    words += [
+        "--rnn_dec_base_transition_depth",
+        3,
+        "--rnn_dec_high_transition_depth",
+        2,
+        "--rnn_dec_deep_context",
+    ]
     assert run(*words, "--finish_after", 2)[0] == 0
     status, _, said = run(*words, "--rnn_enc_depth", 3)
     assert (status, "--rnn_enc_depth 2, not 3; give" in said) == (2, True)
@@ -240,7 +309,9 @@ def test_one_embedding_needs_one_vocabulary(run, training):
     texts = ("--source_dataset", "train.en", "--target_dataset", "train.de")
     assert run("vocab", *texts, "--size", 9, "--to", "others")[0] == 0
     names = ("others/source.model", "words.json")
-    status, _, said = run(*training, "--tie_encoder_decoder_embeddings", "-m", "model", "--dictionaries", *names)
+    status, _, said = run(
+        *training, "--tie_encoder_decoder_embeddings", "-m", "model", "--dictionaries", *names
+    )
     assert (status, said.count("\n")) == (2, 1)
     assert "--tie_encoder_decoder_embeddings needs the same words with the same ids" in said
 
@@ -253,10 +324,15 @@ def test_one_embedding_needs_one_vocabulary(run, training):
             ("--valid_target_prefixes", "a a a a a a"),
             "nmt: --valid_target_prefixes has 'a a a a a a', of 6 tokens, and",
         ),
-        (("--target_prefixes", "a", "b"), "nmt: --target_prefixes has 2 values and --target_dataset 1 files"),
+        (
+            ("--target_prefixes", "a", "b"),
+            "nmt: --target_prefixes has 2 values and --target_dataset 1 files",
+        ),
     ],
 )
-def test_mistakes_in_options_are_named_before_texts_are_read(run, training, tmp_path, monkeypatch, options, said):
+def test_mistakes_in_options_are_named_before_texts_are_read(
+    run, training, tmp_path, monkeypatch, options, said
+):
     (tmp_path / "train.de").write_bytes(b"\xff\n")
     monkeypatch.setitem(sys.modules, "MeCab", None)
     status, _, message = run(*training, "-m", "model", *options)
@@ -268,14 +344,30 @@ def test_texts_that_cannot_be_learned_from_are_warned_of(run, training, tmp_path
     (tmp_path / "dev.en").write_text("x y a\n" * 64)
     (tmp_path / "train.en").write_text("x y z a\n" * 64)
     (tmp_path / "dev.de").write_text("\n" * 64)
-    texts = ("--valid_source_dataset", "dev.en", "dev.en", "--valid_target_dataset", "dev.de", "dev.de")
+    texts = (
+        "--valid_source_dataset",
+        "dev.en",
+        "dev.en",
+        "--valid_target_dataset",
+        "dev.de",
+        "dev.de",
+    )
     prefixes = ("--target_prefixes", "a <bt>", "--valid_target_prefixes", "a", " a")
     status, _, said = run(*training, "-m", "model", "--finish_after", 1, *texts, *prefixes)
     assert status == 0, said
     assert said.count("_prefixes has ' a', which has the same tokens as another prefix") == 1
     assert said.count("_prefixes has") == 3
     assert "warning: --target_prefixes has 'a <bt>'" in said
-    assert "warning: all target lines of the validation text are empty, so BLEU and chrF stay 0" in said
-    assert "warning: 67% of the tokens on the source side of the validation text are unknown words" in said
-    assert "warning: 75% of the tokens on the source side of the training text are unknown words" in said
+    assert (
+        "warning: all target lines of the validation text are empty, so BLEU and chrF stay 0"
+        in said
+    )
+    assert (
+        "warning: 67% of the tokens on the source side of the validation text are unknown words"
+        in said
+    )
+    assert (
+        "warning: 75% of the tokens on the source side of the training text are unknown words"
+        in said
+    )
     assert "target side of the" not in said

@@ -82,10 +82,16 @@ def test_every_validation_leaves_its_translations_and_messages_are_logged(train,
     assert len((folder / "4.txt").read_text().splitlines()) == len(LINES)
     log = (tmp_path / "model" / "train.log").read_text()
     assert [log.count(f" update {update}  train loss") for update in (2, 4)] == [1, 1]
-    messages = [line for line in said.splitlines() if line.startswith(("trains", "update 4  ", "stopped", "6 of 6"))]
+    messages = [
+        line
+        for line in said.splitlines()
+        if line.startswith(("trains", "update 4  ", "stopped", "6 of 6"))
+    ]
     assert len(messages) == 4
     for message in messages:
-        assert re.search(rf"^\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d {re.escape(message)}$", log, re.MULTILINE)
+        assert re.search(
+            rf"^\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d {re.escape(message)}$", log, re.MULTILINE
+        )
     status, _, said = train("--source_dataset", "dev.en", "train.en")
     assert status == 2
     refusal = said.splitlines()[-1].removeprefix("nmt: ")

@@ -15,9 +15,12 @@ TEXT = b"a b\n\nc d\n"
 
 
 @pytest.mark.parametrize(
-    ("ending", "pack", "unpack"), [(".gz", gzip.compress, gzip.decompress), (".zst", zstd.compress, zstd.decompress)]
+    ("ending", "pack", "unpack"),
+    [(".gz", gzip.compress, gzip.decompress), (".zst", zstd.compress, zstd.decompress)],
 )
-def test_compressed_files_are_read_and_written_as_plain_ones(run, trained, tmp_path, ending, pack, unpack):
+def test_compressed_files_are_read_and_written_as_plain_ones(
+    run, trained, tmp_path, ending, pack, unpack
+):
     (tmp_path / "text").write_bytes(TEXT)
     (tmp_path / f"text{ending}").write_bytes(pack(TEXT))
     for command in (("translate", "-i"), ("score", "-t", "text", "-s")):
@@ -46,7 +49,10 @@ def test_a_pattern_that_matches_several_files_is_not_scored(run, trained, tmp_pa
         (tmp_path / name).write_text("a b\n")
     status, output, said = run("score", "-m", "model", "-s", "test-*.en", "-t", "test.de")
     assert (status, output) == (2, "")
-    assert said == "nmt: test-*.en matches 2 files, and `score` takes one on each side; give one file\n"
+    assert (
+        said
+        == "nmt: test-*.en matches 2 files, and `score` takes one on each side; give one file\n"
+    )
     assert run("score", "-m", "model", "-s", "test-1*.en", "-t", "test.de")[0] == 0
 
 
@@ -69,7 +75,10 @@ def test_an_export_is_no_model_to_translate_with(run, tmp_path):
     (tmp_path / "export").mkdir()
     (tmp_path / "export" / "saved_model.pb").touch()
     status, _, said = run("translate", "-m", "export")
-    assert (status, said) == (2, "nmt: export is an export; give the model directory that it was made of\n")
+    assert (status, said) == (
+        2,
+        "nmt: export is an export; give the model directory that it was made of\n",
+    )
 
 
 def test_an_input_is_not_overwritten(run, trained, tmp_path, monkeypatch):
@@ -78,7 +87,10 @@ def test_an_input_is_not_overwritten(run, trained, tmp_path, monkeypatch):
     for command in (("translate", "-i", "text"), ("score", "-s", "text", "-t", "text")):
         for name in ("text", "link"):
             status, _, said = run(*command, "-m", "model", "-o", name)
-            assert (status, said) == (2, f"nmt: {name} is read, so it cannot be the output; give another file\n")
+            assert (status, said) == (
+                2,
+                f"nmt: {name} is read, so it cannot be the output; give another file\n",
+            )
     with (tmp_path / "text").open() as text:
         monkeypatch.setattr("sys.stdin", text)
         assert "text is read" in run("translate", "-m", "model", "-o", "text")[2]
@@ -97,9 +109,14 @@ def test_an_output_keeps_its_permissions(run, trained, tmp_path):
 def test_translations_that_are_cut_are_counted_and_named(run, write_lines):
     lines = (GOLDEN / "test.en").read_text("utf-8").splitlines()
     text = write_lines("text", [lines[0], "", lines[0]])
-    status, output, said = run("translate", "-m", GOLDEN / "layernorm", "-i", text, "-k", 1, "--translation_maxlen", 1)
+    status, output, said = run(
+        "translate", "-m", GOLDEN / "layernorm", "-i", text, "-k", 1, "--translation_maxlen", 1
+    )
     assert (status, output.count("\n")) == (0, 3)
-    assert "warning: 2 lines (1, 3): a translation was cut at the limit of length; --translation_maxlen" in said
+    assert (
+        "warning: 2 lines (1, 3): a translation was cut at the limit of length; --translation_maxlen"
+        in said
+    )
     status, _, said = run("translate", "-m", GOLDEN / "layernorm", "-i", text, "-k", 1)
     assert (status, "cut" in said) == (0, False)
 
@@ -120,7 +137,9 @@ def test_constraints_hold_and_a_line_without_a_translation_is_named(run, trained
     assert (status, "warning" in said) == (0, False)
     beam = [line.split(" ||| ") for line in output.splitlines()]
     assert all(sorted(text.split()) == list("abcd") for number, text, _ in beam if number != "1")
-    assert [line for line in beam if line[0] == "1"] == [["1", "", "0.000000"]]  # an empty line stays empty
+    assert [line for line in beam if line[0] == "1"] == [
+        ["1", "", "0.000000"]
+    ]  # an empty line stays empty
     status, output, said = run(*words, "--min_length", 5)
     assert (status, output) == (0, "\n\n\n")
     allowed = "that --min_length, --suppress_unknown, --no_repeat_ngram allow"
@@ -131,12 +150,17 @@ def test_a_model_whose_weights_overflow_is_named(run, tmp_path):
     shutil.copytree(GOLDEN / "layernorm", tmp_path / "large")
     with np.load(tmp_path / "large" / "best.npz") as file:
         weights = {name: file[name] for name in file.files}
-    large = {name: value if name == "state" else value * np.float32(1e20) for name, value in weights.items()}
+    large = {
+        name: value if name == "state" else value * np.float32(1e20)
+        for name, value in weights.items()
+    }
     np.savez(tmp_path / "large" / "best.npz", **large)
     status, _, said = run("translate", "-m", "large", "-i", GOLDEN / "test.en")
     assert status == 0
     assert "no translation, or a piece without one, as costs are infinite" in said
-    status, output, said = run("score", "-m", "large", "-s", GOLDEN / "test.en", "-t", GOLDEN / "test.en")
+    status, output, said = run(
+        "score", "-m", "large", "-s", GOLDEN / "test.en", "-t", GOLDEN / "test.en"
+    )
     count = output.count("\n")
     assert (status, output) == (0, "nan\n" * count)
     assert re.search(rf"warning: {count} lines \(.*\): the weights overflow; nan is written", said)
@@ -147,7 +171,10 @@ def test_a_model_whose_weights_overflow_is_named(run, tmp_path):
     [
         (("--min_length", -1), "--min_length is -1; it must be from 0 to 10000"),
         (("--no_repeat_ngram", 0), "--no_repeat_ngram is 0; it must be from 1 to 100"),
-        (("--min_length", 9, "--translation_maxlen", 8), "--min_length is 9 and --translation_maxlen 8; give"),
+        (
+            ("--min_length", 9, "--translation_maxlen", 8),
+            "--min_length is 9 and --translation_maxlen 8; give",
+        ),
     ],
 )
 def test_a_wrong_constraint_is_a_sentence(run, words, said):
@@ -179,7 +206,9 @@ def test_translations_begin_with_the_lines_of_a_file(run, trained, tmp_path):
     assert (tmp_path / "out").read_text().splitlines()[2] == "a b a b a"
 
 
-def test_a_stream_with_more_or_fewer_lines_than_prefixes_is_refused(run, trained, tmp_path, monkeypatch):
+def test_a_stream_with_more_or_fewer_lines_than_prefixes_is_refused(
+    run, trained, tmp_path, monkeypatch
+):
     (tmp_path / "text").write_bytes(TEXT)
     for begin, message in (
         ("a\n\n", "begin has 2 lines and the input has more"),
@@ -188,7 +217,9 @@ def test_a_stream_with_more_or_fewer_lines_than_prefixes_is_refused(run, trained
         (tmp_path / "begin").write_text(begin)
         with (tmp_path / "text").open() as text:
             monkeypatch.setattr("sys.stdin", text)
-            status, _, said = run("translate", "-m", "model", "-o", "out", "--target_prefix", "begin")
+            status, _, said = run(
+                "translate", "-m", "model", "-o", "out", "--target_prefix", "begin"
+            )
         assert (status, message in said, (tmp_path / "out").exists()) == (2, True, False), said
 
 

@@ -34,7 +34,9 @@ def test_links_are_the_largest_weights_of_the_model_for_each_pair_alone(make_mod
     found = Aligner(vocabulary, model, 80).align(list(map(line, LINES, ids)))
     for text, translation, links in zip(LINES, TRANSLATIONS, found, strict=True):
         batch = encode_pairs([(text.encode(), translation.encode())], vocabulary, vocabulary)
-        weights = model.attention(batch.source, batch.source_mask, batch.target)[0].numpy()[:-1, :-1]
+        weights = model.attention(batch.source, batch.source_mask, batch.target)[0].numpy()[
+            :-1, :-1
+        ]
         expected = [f"{weight.argmax()}-{j}" for j, weight in enumerate(weights)] if text else []
         assert links.split() == expected
 
@@ -46,7 +48,9 @@ def test_many_long_pairs_are_aligned_as_each_alone(make_model, vocabulary):
     aligner = Aligner(vocabulary, model, 80)
     (short,), (long,) = (aligner.align([line(text, words)]) for words in (ids[:7], ids))
     assert (len(short.split()), len(long.split())) == (7, 120)
-    many = [line(text, ids[:7])] * 50 + [line(text, ids)] * 50  # more tokens than one batch may have
+    many = [line(text, ids[:7])] * 50 + [
+        line(text, ids)
+    ] * 50  # more tokens than one batch may have
     assert aligner.align(many) == [short] * 50 + [long] * 50
 
 
@@ -58,7 +62,16 @@ def test_a_line_in_pieces_is_not_aligned(make_model, vocabulary):
 
 @pytest.mark.slow
 def test_the_command_writes_the_links_of_each_line(run, tmp_path):
-    words = ("translate", "-m", MODELS / "layernorm", "-i", MODELS / "test.en", "-n", "--alignments", "links")
+    words = (
+        "translate",
+        "-m",
+        MODELS / "layernorm",
+        "-i",
+        MODELS / "test.en",
+        "-n",
+        "--alignments",
+        "links",
+    )
     _, texts, _ = run(*words)
     assert texts == (MODELS / "layernorm.translated").read_text()
     links = (tmp_path / "links").read_text().splitlines()

@@ -22,7 +22,11 @@ CASES = [
     {"no_repeat_ngram": 3},
     {"min_length": 3, "suppress_unknown": True, "no_repeat_ngram": 2},
 ]
-NOTHING = {"min_length": 3, "suppress_unknown": True, "no_repeat_ngram": 1}  # of two words, three that differ
+NOTHING = {
+    "min_length": 3,
+    "suppress_unknown": True,
+    "no_repeat_ngram": 1,
+}  # of two words, three that differ
 cases = pytest.mark.parametrize("case", CASES, ids=str)
 
 
@@ -41,7 +45,11 @@ def constrained(tables, options, limits, prefixes=None):
     """Returns the step for these tables, and what it starts with."""
     rows = tf.range(len(tables))
     state = (tf.zeros_like(rows), rows)
-    prefixes = None if prefixes is None else tf.ragged.constant(list(map(list, prefixes)), tf.int32, ragged_rank=1)
+    prefixes = (
+        None
+        if prefixes is None
+        else tf.ragged.constant(list(map(list, prefixes)), tf.int32, ragged_rank=1)
+    )
     given = {"unknowns": (UNKNOWN,), "limits": tf.constant(limits), "prefixes": prefixes}
     return constrain(scripted(tables), state, tf.range(len(tables)), options, **given)
 
@@ -61,7 +69,10 @@ def search(tables, options, limits, prefixes=None):
 
 def beam_in_numpy(table, options, limit):
     """Returns (score, words) of the translations that a beam search finds, best first; see `search.py`."""
-    size, alpha, live, finished = options.beam_size, options.normalization_alpha, [(0.0, ())], []
+    size = options.beam_size
+    alpha = options.normalization_alpha
+    live = [(0.0, ())]
+    finished = []
     for time in range(limit + 1):
         extensions = []
         for cost, words in live:
@@ -71,7 +82,9 @@ def beam_in_numpy(table, options, limit):
                     more = -np.log(np.float64(table[time][words[-1] if words else 0][word]))
                     extensions.append((cost + more, sequence, word == END))
         extensions.sort()
-        finished += [(cost / (time + 1) ** alpha, words) for cost, words, ended in extensions[:size] if ended]
+        finished += [
+            (cost / (time + 1) ** alpha, words) for cost, words, ended in extensions[:size] if ended
+        ]
         finished = sorted(finished)[:size]
         live = [(cost, words) for cost, words, ended in extensions if not ended][:size]
         best_open = min((cost / (time + 2) ** alpha for cost, _ in live), default=np.inf)
@@ -99,7 +112,11 @@ def test_a_wide_beam_finds_all_that_is_allowed(case, alpha):
     options = DecodingOptions(beam_size=40, normalization_alpha=alpha, n_best=True, **case)
     found = search(tables, options, [3, 3])
     for i, table in enumerate(tables):
-        expected = [(score, words) for score, words in exhaustive(table, 3, alpha) if allowed(words, options, True)]
+        expected = [
+            (score, words)
+            for score, words in exhaustive(table, 3, alpha)
+            if allowed(words, options, True)
+        ]
         assert (len(expected) == 0) == (case == NOTHING)
         assert_found(Hypotheses(*(x[i] for x in found)), expected, alpha)
 
@@ -126,7 +143,8 @@ def test_translations_begin_with_their_prefixes_at_full_cost(case):
 def test_samples_begin_with_their_prefixes():
     table = np.full([4, 4, 4], 0.25)
     options = DecodingOptions(beam_size=50, n_best=True, translation_strategy="sampling")
-    uniforms, limits = np.stack([draws(options, (line, 0), 3) for line in range(2)]), [3, 3]
+    uniforms = np.stack([draws(options, (line, 0), 3) for line in range(2)])
+    limits = [3, 3]
     step, state, memory = constrained([table] * 2, options, limits, [[2], [3, 1]])
     found = sample(step, state, memory, options, uniforms, limits=limits, start=START)
     words = found.words.numpy()
@@ -142,7 +160,9 @@ def test_a_narrow_beam_is_that_of_numpy(case, beam_size):
     """For sentences with limits of their own, some of which leave the batch early, and a model that likes to repeat."""
     rng = np.random.default_rng(5)
     limits = [8, 3, 5, 8, 8, 4, 6, 7, 8, 3]
-    tables = [random_table(rng, 2, 7)[:1] * rng.uniform(0.9, 1.0, [9, 7, 7]) for _ in limits]  # without ties
+    tables = [
+        random_table(rng, 2, 7)[:1] * rng.uniform(0.9, 1.0, [9, 7, 7]) for _ in limits
+    ]  # without ties
     options = DecodingOptions(beam_size=beam_size, **case)
     found = search(tables, options, limits)
     free = search(tables, DecodingOptions(beam_size=beam_size), limits).words[:, 0]
@@ -152,7 +172,10 @@ def test_a_narrow_beam_is_that_of_numpy(case, beam_size):
 
 
 def test_a_forbidden_word_is_no_word_of_the_padding():
-    """The vocabulary is padded to blocks in which the best words are found. Only one of its words is allowed."""
+    """The vocabulary is padded to blocks in which the best words are found.
+
+    Only one of its words is allowed.
+    """
     words = 41
     table = np.full([3, words, words], 1.0 / words)
     options = DecodingOptions(beam_size=1, min_length=1, no_repeat_ngram=1)
@@ -172,17 +195,26 @@ def test_samples_are_allowed_and_cost_what_the_model_says(case):
     uniforms = np.stack([draws(options, (0, 0), 3)])
 
     def run():
-        return sample(*constrained([table], options, [3]), options, uniforms, limits=[3], start=START)
+        return sample(
+            *constrained([table], options, [3]), options, uniforms, limits=[3], start=START
+        )
 
     found = Hypotheses(*(x.numpy()[0] for x in tf.function(run)()))
-    expected = {words: score for score, words in exhaustive(table, 3, 1.0) if allowed(words, options, True)}
-    drawn = [tuple(words[:length]) for words, length in zip(found.words, found.lengths.numpy(), strict=True)]
+    expected = {
+        words: score for score, words in exhaustive(table, 3, 1.0) if allowed(words, options, True)
+    }
+    drawn = [
+        tuple(words[:length])
+        for words, length in zip(found.words, found.lengths.numpy(), strict=True)
+    ]
     finite = np.isfinite(found.scores)
     assert {words for words, there in zip(drawn, finite, strict=True) if there} <= expected.keys()
     assert not found.words[~finite].any()
     assert finite.any() == bool(expected)
     np.testing.assert_allclose(
-        found.scores[finite], [expected[words] for words in itertools.compress(drawn, finite)], rtol=1e-5
+        found.scores[finite],
+        [expected[words] for words in itertools.compress(drawn, finite)],
+        rtol=1e-5,
     )
 
 
@@ -190,12 +222,18 @@ def test_what_is_allowed_is_drawn_with_its_share_of_the_probability():
     """Also by the largest random number, which rounding could take to the last word."""
     tables = np.full([20, 2, 4, 4], [0.4, 0.1, 0.2, 0.3])
     options = DecodingOptions(
-        beam_size=1000, n_best=True, translation_strategy="sampling", min_length=1, suppress_unknown=True
+        beam_size=1000,
+        n_best=True,
+        translation_strategy="sampling",
+        min_length=1,
+        suppress_unknown=True,
     )
     uniforms = np.stack([draws(options, (line, 0), 1) for line in range(20)])
     uniforms[0, 0] = np.nextafter(np.float32(1), np.float32(0))
     limits = [1] * 20
-    found = sample(*constrained(tables, options, limits), options, uniforms, limits=limits, start=START)
+    found = sample(
+        *constrained(tables, options, limits), options, uniforms, limits=limits, start=START
+    )
     frequencies = np.bincount(found.words.numpy()[:, :, 0].ravel(), minlength=4) / 20_000
     np.testing.assert_allclose(frequencies, [0, 1 / 3, 2 / 3, 0], atol=0.01)
     assert frequencies[END] == frequencies[UNKNOWN] == 0

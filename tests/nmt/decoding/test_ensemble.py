@@ -56,7 +56,12 @@ def test_a_translation_costs_the_sum_over_architectures(vocabulary):
 @pytest.mark.parametrize("options", [RNN, pytest.param(TRANSFORMER, marks=pytest.mark.slow)])
 def test_a_model_twice_translates_as_once_for_twice_the_cost(vocabulary, options):
     model = build(options)
-    once, twice = translate(model, vocabulary), translate(Ensemble([model, model]), vocabulary)
-    assert [[text for text, _ in beam] for beam in once] == [[text for text, _ in beam] for beam in twice]
+    once = translate(model, vocabulary)
+    twice = translate(Ensemble([model, model]), vocabulary)
+    assert [[text for text, _ in beam] for beam in once] == [
+        [text for text, _ in beam] for beam in twice
+    ]
     for one, two in zip(once, twice, strict=True):
-        np.testing.assert_allclose([cost for _, cost in two], [2 * cost for _, cost in one], rtol=1e-5)
+        np.testing.assert_allclose(
+            [cost for _, cost in two], [2 * cost for _, cost in one], rtol=1e-5
+        )

@@ -14,7 +14,11 @@ MAX_LENGTH = 3
 
 def sampling(**options):
     return DecodingOptions(
-        beam_size=DRAWS // 1000, n_best=True, normalization_alpha=0.0, translation_strategy="sampling", **options
+        beam_size=DRAWS // 1000,
+        n_best=True,
+        normalization_alpha=0.0,
+        translation_strategy="sampling",
+        **options,
     )
 
 
@@ -39,7 +43,10 @@ def draw(options, first=0):
         ({}, P),
         ({"sampling_temperature": 0.5}, P**2 / (P**2).sum()),
         ({"sampling_top_k": 2}, np.array([0.0, 0.0, 0.3, 0.4]) / 0.7),
-        ({"sampling_temperature": 0.5, "sampling_top_k": 2}, np.array([0.0, 0.0, 0.09, 0.16]) / 0.25),
+        (
+            {"sampling_temperature": 0.5, "sampling_top_k": 2},
+            np.array([0.0, 0.0, 0.09, 0.16]) / 0.25,
+        ),
     ],
 )
 def test_words_have_the_frequencies_of_the_distribution(options, expected):
@@ -54,7 +61,9 @@ def test_words_have_the_frequencies_of_the_distribution(options, expected):
 def test_costs_are_those_of_the_model():
     """Whatever the temperature. A translation of the longest length must end then."""
     found = draw(sampling(sampling_temperature=2.0))
-    words, lengths, costs = found.words.numpy(), found.lengths.numpy(), found.costs.numpy()
+    words = found.words.numpy()
+    lengths = found.lengths.numpy()
+    costs = found.costs.numpy()
     assert lengths.max() == 3
     assert lengths.min() == 0
     drawn = np.arange(3) <= lengths[..., np.newaxis]  # words and the end, if it is in the matrix
@@ -63,7 +72,9 @@ def test_costs_are_those_of_the_model():
     assert not found.cut.numpy()[lengths < 3].any()
     at_limit = found.cut.numpy()[lengths == 3]
     root = P**0.5 / (P**0.5).sum()
-    np.testing.assert_allclose(at_limit.mean(), 1 - root[0], atol=0.02)  # else the end was drawn there
+    np.testing.assert_allclose(
+        at_limit.mean(), 1 - root[0], atol=0.02
+    )  # else the end was drawn there
 
 
 def test_the_seed_and_the_number_of_the_line_decide():
@@ -71,7 +82,10 @@ def test_the_seed_and_the_number_of_the_line_decide():
     numbers = [draws(options, place, 5).tolist() for place in ((3, 0), (3, 1), (4, 0), (3, 0))]
     assert numbers[0] == numbers[3]
     assert numbers[0] != numbers[1] != numbers[2] != numbers[0]
-    first, again, other, later = draw(sampling()), draw(sampling()), draw(sampling(seed=5)), draw(sampling(), 1)
+    first = draw(sampling())
+    again = draw(sampling())
+    other = draw(sampling(seed=5))
+    later = draw(sampling(), 1)
     assert np.array_equal(first.words, again.words)
     assert not np.array_equal(first.words, other.words)
     assert not np.array_equal(first.words, later.words)
@@ -92,6 +106,9 @@ def test_the_command_draws_the_same_again(run, trained):
     assert translate(*sampled, "--sampling_top_k", 1)[1] == translate("-k", 1)[1]
     assert translate(*sampled, "--n_best", "-k", 3)[1].count("\n") == 3 * 64
     status, said = translate("--sampling_temperature", 2)
-    assert (status, "has no effect with --translation_strategy beam_search, only with sampling" in said) == (2, True)
+    assert (
+        status,
+        "has no effect with --translation_strategy beam_search, only with sampling" in said,
+    ) == (2, True)
     status, _, said = run("translate", "-m", "model", "model", "-i", "dev.en", *sampled)
     assert (status, "draws from one model" in said) == (2, True)

@@ -10,7 +10,13 @@ from nmt.text.batches import LONGEST, TOKENS
 from nmt.text.vocabulary import Vocabularies
 from tests.nmt.pairs import encode_pairs
 
-PAIRS = [(b"a b", b"c"), (b"a " * (LONGEST + 1), b"b"), (b"", b""), (b"a", b"b " * (LONGEST + 1)), (b"d", b"d c a")]
+PAIRS = [
+    (b"a b", b"c"),
+    (b"a " * (LONGEST + 1), b"b"),
+    (b"", b""),
+    (b"a", b"b " * (LONGEST + 1)),
+    (b"d", b"d c a"),
+]
 RAW = DecodingOptions(normalization_alpha=0.0)
 
 
@@ -22,7 +28,9 @@ def test_costs_are_those_of_the_model_divided_by_the_length(make_model, vocabula
     assert np.flatnonzero(np.isinf(costs)).tolist() == [1, 3]
     for i in (0, 2, 4):
         batch = encode_pairs([PAIRS[i]], vocabulary, vocabulary)
-        np.testing.assert_allclose(costs[i], model.costs(*batch)[0] / batch.target.shape[1], rtol=1e-5)
+        np.testing.assert_allclose(
+            costs[i], model.costs(*batch)[0] / batch.target.shape[1], rtol=1e-5
+        )
 
 
 def test_a_pair_of_the_greatest_length_is_scored(make_model, vocabulary):
@@ -49,7 +57,9 @@ class Widths:
         self.sizes = []
 
     def costs(self, source, source_mask, target, target_mask):
-        self.sizes.append(tf.numpy_function(self.seen, [tf.shape(source), tf.shape(target)], tf.int32))
+        self.sizes.append(
+            tf.numpy_function(self.seen, [tf.shape(source), tf.shape(target)], tf.int32)
+        )
         return tf.reduce_sum(target_mask, -1) + 0.0 * tf.cast(self.sizes[-1], tf.float32)
 
     def seen(self, source, target):
@@ -63,4 +73,6 @@ def test_long_pairs_are_scored_in_pieces_of_few_tokens(vocabulary):
     costs = Scorer(Vocabularies(vocabulary, vocabulary), model, RAW).costs(pairs)
     assert costs.tolist() == [100 * i + 1 for i in range(10)] * 4
     assert len(model.found) > 1
-    assert max(model.found) <= TOKENS // min(workers(), 4)  # as many batches at a time as there are cores
+    assert max(model.found) <= TOKENS // min(
+        workers(), 4
+    )  # as many batches at a time as there are cores

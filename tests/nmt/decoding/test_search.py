@@ -33,7 +33,9 @@ def test_sentences_whose_search_has_stopped_leave_the_batch():
     tables = np.full([8, 9, 3, 3], 1e-9)
     for table, length in zip(tables, lengths, strict=True):
         table[:length, :, 1] = table[length:, :, END] = 1.0
-    sizes, rows, step = [], [], scripted(tables)
+    sizes = []
+    rows = []
+    step = scripted(tables)
 
     def counted(words, state, memory):
         sizes.append(len(memory))
@@ -48,7 +50,10 @@ def test_sentences_whose_search_has_stopped_leave_the_batch():
     assert sizes[0] == 8
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] == 1
-    assert rows == [8, *(2 * size for size in sizes[1:])]  # the hypotheses are equal at the first step
+    assert rows == [
+        8,
+        *(2 * size for size in sizes[1:]),
+    ]  # the hypotheses are equal at the first step
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
@@ -71,7 +76,8 @@ def test_greedy_takes_the_likeliest_word_each_time():
         [sure_end] * 4,
     ]
     table = np.maximum(table, 1e-9)
-    greedy, beam = search([table], 1, 3), search([table], 2, 3)
+    greedy = search([table], 1, 3)
+    beam = search([table], 2, 3)
     np.testing.assert_array_equal(greedy.words[0, 0], [1, END, END])
     np.testing.assert_allclose(greedy.costs[0, 0], -np.log(0.5499 * 0.4), rtol=1e-5)
     np.testing.assert_array_equal(beam.words[0], [[2, END, END], [1, END, END]])
@@ -93,7 +99,9 @@ def test_wide_beam_equals_exhaustive_search(seed, alpha, compiled):
         lengths = found.lengths[i].numpy()
         assert len(expected) == 40
         np.testing.assert_allclose(found.scores[i], scores, rtol=1e-5)
-        np.testing.assert_allclose(found.costs[i], found.scores[i] * (lengths + 1) ** alpha, rtol=1e-5)
+        np.testing.assert_allclose(
+            found.costs[i], found.scores[i] * (lengths + 1) ** alpha, rtol=1e-5
+        )
         for words, length, sequence in zip(found.words[i], lengths, sequences, strict=True):
             assert tuple(words[:length]) == sequence
             assert not words[length:].any()
@@ -101,14 +109,17 @@ def test_wide_beam_equals_exhaustive_search(seed, alpha, compiled):
 
 def reference(table, beam_size, alpha, limit):
     """The search of one sentence, as the docstring of the module describes it: (score, words, cut), best first."""
-    opened, finished = [(0.0, ())], []
+    opened = [(0.0, ())]
+    finished = []
     for time in range(limit + 1):
         extensions = []
         for cost, words in opened:
             costs = cost - np.log(np.float64(table[time][words[-1] if words else 0]))
             likeliest = costs.argmin()
             allowed = [END] if time == limit else range(len(costs))
-            extensions += [(costs[word], words, word, time == limit and likeliest != END) for word in allowed]
+            extensions += [
+                (costs[word], words, word, time == limit and likeliest != END) for word in allowed
+            ]
         extensions.sort(key=lambda extension: extension[0])
         finished += [
             (cost / (len(words) + 1) ** alpha, words, cut)
@@ -116,8 +127,12 @@ def reference(table, beam_size, alpha, limit):
             if word == END
         ]
         finished = sorted(finished, key=lambda each: each[0])[:beam_size]
-        opened = [(cost, (*words, word)) for cost, words, word, _ in extensions if word != END][:beam_size]
-        best_open = min((cost / (len(words) + 1) ** alpha for cost, words in opened), default=np.inf)
+        opened = [(cost, (*words, word)) for cost, words, word, _ in extensions if word != END][
+            :beam_size
+        ]
+        best_open = min(
+            (cost / (len(words) + 1) ** alpha for cost, words in opened), default=np.inf
+        )
         if len(finished) == beam_size and (beam_size == 1 or best_open >= finished[-1][0]):
             break
     return finished
@@ -136,18 +151,27 @@ def test_search_is_that_of_its_description(beam_size, alpha):
     def run():
         state = (tf.zeros_like(rows), rows)
         return beam_search(
-            scripted(tables), state, rows, beam_size=beam_size, alpha=alpha, limits=tf.constant(limits), start=START
+            scripted(tables),
+            state,
+            rows,
+            beam_size=beam_size,
+            alpha=alpha,
+            limits=tf.constant(limits),
+            start=START,
         )
 
     found = Hypotheses(*(x.numpy() for x in run()))
     for i, (table, limit) in enumerate(zip(tables, limits, strict=True)):
         expected = reference(table, beam_size, alpha, limit)
-        lengths, count = found.lengths[i].numpy(), len(expected)
+        lengths = found.lengths[i].numpy()
+        count = len(expected)
         assert np.isfinite(found.scores[i]).sum() == count
-        assert [tuple(words[:length]) for words, length in zip(found.words[i], lengths, strict=True)][:count] == [
-            words for _, words, _ in expected
-        ]
-        np.testing.assert_allclose(found.scores[i][:count], [score for score, _, _ in expected], rtol=1e-4)
+        assert [
+            tuple(words[:length]) for words, length in zip(found.words[i], lengths, strict=True)
+        ][:count] == [words for _, words, _ in expected]
+        np.testing.assert_allclose(
+            found.scores[i][:count], [score for score, _, _ in expected], rtol=1e-4
+        )
         assert found.cut[i][:count].tolist() == [cut for _, _, cut in expected]
 
 
@@ -158,19 +182,24 @@ def test_a_sentence_has_the_same_result_in_any_batch(beam_size, alpha):
     tables = [random_table(rng, 6, 5) for _ in range(40)]
     together = search(tables, beam_size, 5, alpha)
     for i, table in enumerate(tables):
-        for one, all_ in zip(search([table], beam_size, 5, alpha, compiled=False), together, strict=True):
+        for one, all_ in zip(
+            search([table], beam_size, 5, alpha, compiled=False), together, strict=True
+        ):
             np.testing.assert_array_equal(one[0], all_[i])
 
 
 def test_a_translation_ends_at_the_greatest_length():
     """The model prefers to go on. After four words only the end is allowed, at its full cost."""
     table = np.full([9, 3, 3], [0.01, 0.98, 0.01])
-    greedy, beam = search([table], 1, 4), search([table], 2, 4, alpha=1.0)
+    greedy = search([table], 1, 4)
+    beam = search([table], 2, 4, alpha=1.0)
     for found in (greedy, beam):
         np.testing.assert_array_equal(found.words[0, 0], [1, 1, 1, 1])
         np.testing.assert_allclose(found.costs[0, 0], -np.log(0.98**4 * 0.01), rtol=1e-5)
     np.testing.assert_array_equal(beam.lengths, [[4, 3]])
-    np.testing.assert_allclose(beam.scores[0], [score for score, _ in exhaustive(table, 4, 1.0)[:2]], rtol=1e-5)
+    np.testing.assert_allclose(
+        beam.scores[0], [score for score, _ in exhaustive(table, 4, 1.0)[:2]], rtol=1e-5
+    )
     np.testing.assert_allclose(
         search([table], 2, 4).costs[0], [cost for cost, _ in exhaustive(table, 4)[:2]], rtol=1e-5
     )
@@ -225,7 +254,8 @@ def test_alpha_prefers_longer_translations():
     table[1] = [[1e-9] * 3, [0.5, 0.5, 1e-9], [1e-9, 1e-9, 1.0]]
     table[2, :] = [1e-9, 0.6, 1e-9]
     table[3, :] = [0.6, 1e-9, 1e-9]
-    by_cost, by_length = search([table], 3, 3), search([table], 3, 3, alpha=1.0)
+    by_cost = search([table], 3, 3)
+    by_length = search([table], 3, 3, alpha=1.0)
     assert by_cost.lengths[0, 0] == 1
     np.testing.assert_allclose(by_cost.costs[0, 0], np.log(4), rtol=1e-5)
     assert by_length.lengths[0, 0] == 3

@@ -73,7 +73,9 @@ def test_scores_are_the_costs_of_the_translations(make_random_model, vocabulary)
         assert len(beam) == 3
         for text, score in beam:
             batch = encode_pairs([(line.encode(), text.encode())], vocabulary, vocabulary)
-            np.testing.assert_allclose(score, model.costs(*batch)[0] / batch.target.shape[1], rtol=1e-4)
+            np.testing.assert_allclose(
+                score, model.costs(*batch)[0] / batch.target.shape[1], rtol=1e-4
+            )
 
 
 def test_long_lines_are_translated_as_each_alone(make_translator, vocabulary):
@@ -102,17 +104,27 @@ def test_a_line_that_is_too_long_is_translated_in_pieces(make_translator, vocabu
 def test_the_pieces_of_a_line_are_drawn_each_for_itself(make_random_model, vocabulary):
     """Equal pieces have different samples."""
     options = DecodingOptions(translation_strategy="sampling", translation_maxlen=20)
-    translator = Translator(Vocabularies(vocabulary, vocabulary), make_random_model("none", vocabulary), options)
+    translator = Translator(
+        Vocabularies(vocabulary, vocabulary), make_random_model("none", vocabulary), options
+    )
     (line,) = translator.lines(["a b c d " * 300])
     assert line.pieces[0] == line.pieces[1]
     assert line.words[0] != line.words[1]
 
 
 def test_the_translations_of_a_line_in_pieces_are_best_first():
-    """The second of both pieces together are better than the first: they are longer. An infinite score is none."""
-    none, words = float("inf"), np.arange(27).reshape(3, 9)
-    first = Translations([b"", b"a", b"c"], np.array([none, 1.0, 1.1]), words, [0, 0, 9], [True, False, True])
-    second = Translations([b"b", b"d", b"e"], np.array([2.0, 2.1, none]), words, [0, 9, 0], [False, False, True])
+    """The second of both pieces together are better than the first: they are longer.
+
+    An infinite score is none.
+    """
+    none = float("inf")
+    words = np.arange(27).reshape(3, 9)
+    first = Translations(
+        [b"", b"a", b"c"], np.array([none, 1.0, 1.1]), words, [0, 0, 9], [True, False, True]
+    )
+    second = Translations(
+        [b"b", b"d", b"e"], np.array([2.0, 2.1, none]), words, [0, 9, 0], [False, False, True]
+    )
     found = join_translations([first, second], [b"A ", b"B"], 1.0)
     assert [each[0] for each in found] == ["c d", "a b"]
     np.testing.assert_allclose([each[1] for each in found], [(11 + 21) / 19, (1 + 2) / 1])
@@ -124,7 +136,9 @@ def test_a_translation_that_reaches_the_limit_is_called_cut(make_random_model, v
     model = make_random_model("layernorm", vocabulary)
     bias = model.decoder.output_bias
     bias.assign(bias.numpy() - 100.0 * np.eye(vocabulary.size)[0])  # never ends by itself
-    translator = Translator(Vocabularies(vocabulary, vocabulary), model, DecodingOptions(beam_size=2))
+    translator = Translator(
+        Vocabularies(vocabulary, vocabulary), model, DecodingOptions(beam_size=2)
+    )
     lines = translator.lines(["a b c", "", "d"])
     assert [line.cut[0] for line in lines] == [True, False, True]
     assert [len(line.words[0]) for line in lines] == [3 * FACTOR + CONSTANT, 0, FACTOR + CONSTANT]
@@ -138,7 +152,11 @@ def test_an_id_without_a_word_is_an_unknown_word_too(make_random_model, dictiona
     assert vocabulary.decode(tf.ragged.constant([[1, 2, 6, 7]])) == b"UNK a UNK UNK"
     model = make_random_model("layernorm", vocabulary)
     usual, without = (
-        Translator(Vocabularies(vocabulary, vocabulary), model, DecodingOptions(beam_size=3, suppress_unknown=suppress))
+        Translator(
+            Vocabularies(vocabulary, vocabulary),
+            model,
+            DecodingOptions(beam_size=3, suppress_unknown=suppress),
+        )
         for suppress in (False, True)
     )
     assert "UNK" in " ".join(usual.best(LINES))
@@ -148,13 +166,18 @@ def test_an_id_without_a_word_is_an_unknown_word_too(make_random_model, dictiona
 
 
 def test_a_translation_begins_with_its_prefix(make_random_model, vocabulary):
-    """The costs of its words are part of the cost. Lines without a prefix are translated as ever."""
+    """The costs of its words are part of the cost.
+
+    Lines without a prefix are translated as ever.
+    """
     model = make_random_model("layernorm", vocabulary)
     translator = Translator(Vocabularies(vocabulary, vocabulary), model, OPTIONS)
     lines = ["a b c", "d", "", "", "a b c d " * 300]
     usual = translator.lines(lines)
     begins_with_a = usual[4].words[1][:1] == vocabulary.encode(["a"]).to_list()[0]
-    other = "b" if begins_with_a else "a"  # the second piece of the long line does not begin so by itself
+    other = (
+        "b" if begins_with_a else "a"
+    )  # the second piece of the long line does not begin so by itself
     found = translator.lines(lines, prefixes=["c c", "", "d a x", "", other])
     for line, prefix in zip(found, ["c c", "", "d a UNK", "", other], strict=True):
         assert line.texts[0].startswith(prefix)
@@ -163,12 +186,22 @@ def test_a_translation_begins_with_its_prefix(make_random_model, vocabulary):
     assert found[4].words[1:] == usual[4].words[1:]  # only the first piece has the prefix
     for line, each in zip(lines[:3], found[:3], strict=True):
         batch = encode_pairs([(line.encode(), each.texts[0].encode())], vocabulary, vocabulary)
-        np.testing.assert_allclose(each.scores[0], model.costs(*batch)[0] / batch.target.shape[1], rtol=1e-4)
+        np.testing.assert_allclose(
+            each.scores[0], model.costs(*batch)[0] / batch.target.shape[1], rtol=1e-4
+        )
     (line,) = translator.lines(["a"], prefixes=["a b " * 6])
-    assert (len(line.words[0]), line.texts[0].split()[:10], all(line.cut)) == (10, ["a", "b"] * 5, True)
-    model.decoder.output_bias.assign(200.0 * np.eye(vocabulary.size)[0])  # the end is likelier than any word
+    assert (len(line.words[0]), line.texts[0].split()[:10], all(line.cut)) == (
+        10,
+        ["a", "b"] * 5,
+        True,
+    )
+    model.decoder.output_bias.assign(
+        200.0 * np.eye(vocabulary.size)[0]
+    )  # the end is likelier than any word
     translator = Translator(Vocabularies(vocabulary, vocabulary), model, OPTIONS)
-    lines = translator.lines(["a", "a"], prefixes=["a b " * 5, "a b " * 6])  # as long as it may be, and longer
+    lines = translator.lines(
+        ["a", "a"], prefixes=["a b " * 5, "a b " * 6]
+    )  # as long as it may be, and longer
     assert [(len(line.words[0]), line.cut[0]) for line in lines] == [(10, False), (10, True)]
 
 
@@ -181,16 +214,25 @@ def subwords(tmp_path, write_lines):
 
 
 def test_the_cost_of_units_is_that_of_the_translation(make_random_model, subwords):
-    """However the model spells a text. As text, it has another cost, because the vocabulary spells it otherwise."""
+    """However the model spells a text.
+
+    As text, it has another cost, because the vocabulary spells it otherwise.
+    """
     model = make_random_model("layernorm", subwords)
-    both, given = Vocabularies(subwords, subwords), {"n_best": True, "translation_strategy": "sampling"}
-    sources, prefix = ["abc", "cab bca", "", "abab"], "\u2581 a b"
+    both = Vocabularies(subwords, subwords)
+    given = {"n_best": True, "translation_strategy": "sampling"}
+    sources = ["abc", "cab bca", "", "abab"]
+    prefix = "\u2581 a b"
     differs = 0
     for units in (True, False):
         options = DecodingOptions(units=units, beam_size=3, **given)
-        lines = Translator(both, model, options).lines(sources, prefixes=[prefix if units else "ab"] * 4)
+        lines = Translator(both, model, options).lines(
+            sources, prefixes=[prefix if units else "ab"] * 4
+        )
         pairs = [
-            (source.encode(), text.encode()) for source, line in zip(sources, lines, strict=True) for text in line.texts
+            (source.encode(), text.encode())
+            for source, line in zip(sources, lines, strict=True)
+            for text in line.texts
         ]
         costs = Scorer(both, model, options).costs(pairs)
         scores = [score for line in lines for score in line.scores]
@@ -204,7 +246,9 @@ def test_the_cost_of_units_is_that_of_the_translation(make_random_model, subword
 
 def test_units_of_a_line_in_pieces_are_those_of_its_pieces(make_random_model, subwords):
     model = make_random_model("layernorm", subwords)
-    translator = Translator(Vocabularies(subwords, subwords), model, DecodingOptions(units=True, beam_size=1))
+    translator = Translator(
+        Vocabularies(subwords, subwords), model, DecodingOptions(units=True, beam_size=1)
+    )
     long = "abc" * 700  # no spaces
     (line,) = translator.lines([long])
     assert len(line.pieces) > 1
@@ -213,11 +257,15 @@ def test_units_of_a_line_in_pieces_are_those_of_its_pieces(make_random_model, su
 
 
 def test_a_translation_has_no_line_breaks(make_random_model, tmp_path):
-    (tmp_path / "words.json").write_text(json.dumps({"eos": 0, "UNK": 1, "x\ry": 2, "x\n\ny": 3, "x\r\ny": 4}))
+    (tmp_path / "words.json").write_text(
+        json.dumps({"eos": 0, "UNK": 1, "x\ry": 2, "x\n\ny": 3, "x\r\ny": 4})
+    )
     vocabulary = load_vocabulary(tmp_path / "words.json")
     for units in (True, False):
         options = DecodingOptions(beam_size=3, translation_maxlen=10, units=units)
-        translator = Translator(Vocabularies(vocabulary, vocabulary), make_random_model("none", vocabulary), options)
+        translator = Translator(
+            Vocabularies(vocabulary, vocabulary), make_random_model("none", vocabulary), options
+        )
         texts = [text for line in translator.lines(["UNK", "UNK UNK"]) for text in line.texts]
         assert any("x y" in text for text in texts)
         assert not any("\r" in text or "\n" in text for text in texts)
@@ -230,7 +278,9 @@ def test_a_line_with_as_many_unknown_words_as_others_is_called_unknown(make_tran
 
 def test_samples_depend_on_the_number_of_the_line_in_its_text(make_random_model, vocabulary):
     options = DecodingOptions(translation_strategy="sampling", translation_maxlen=20)
-    translator = Translator(Vocabularies(vocabulary, vocabulary), make_random_model("none", vocabulary), options)
+    translator = Translator(
+        Vocabularies(vocabulary, vocabulary), make_random_model("none", vocabulary), options
+    )
     lines = ["a b c", "d a", "b b b"]
     whole = [line.words for line in translator.lines(lines)]
     assert [line.words for line in translator.lines(lines[1:], first=1)] == whole[1:]

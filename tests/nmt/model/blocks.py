@@ -26,4 +26,6 @@ def layer_norm(x, weights, name):
 def assert_same_gradients(tape, first, second, model, rtol=1e-4, atol=1e-5):
     gradients = [tape.gradient(each, model.trainable_variables) for each in (first, second)]
     for weight, *both in zip(model.trainable_variables, *gradients, strict=True):
-        np.testing.assert_allclose(*map(tf.convert_to_tensor, both), rtol=rtol, atol=atol, err_msg=weight.path)
+        np.testing.assert_allclose(
+            *map(tf.convert_to_tensor, both), rtol=rtol, atol=atol, err_msg=weight.path
+        )

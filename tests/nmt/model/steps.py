@@ -7,15 +7,20 @@ import tensorflow as tf
 def assert_steps_equal_the_whole_sentence(model, source, source_mask, target, atol):
     """Decoding word by word gives the log-probabilities of the whole sentence at once."""
     expected = tf.nn.log_softmax(model(source, source_mask, target)).numpy()
-    (state, memory), step = model.encode(source, source_mask), model.make_step()
+    (state, memory) = model.encode(source, source_mask)
+    step = model.make_step()
     for t, words in enumerate(np.vstack([[model.first_word] * len(target), target.T[:-1]])):
         (logits, normalizers), state, memory = step(words, state, memory)
-        np.testing.assert_allclose(logits - normalizers[:, tf.newaxis], expected[:, t], rtol=1e-4, atol=atol)
+        np.testing.assert_allclose(
+            logits - normalizers[:, tf.newaxis], expected[:, t], rtol=1e-4, atol=atol
+        )
 
 
 def assert_hypotheses_share_a_memory(model, source, source_mask):
     """Three hypotheses of each of two sentences equal three copies of it, also if the first step has one."""
-    words, steps, step = np.array([2, 3, 4, 5, 2, 3]), [], model.make_step()
+    words = np.array([2, 3, 4, 5, 2, 3])
+    steps = []
+    step = model.make_step()
     for sentences, first, then in (([0, 1], 3, 1), ([0, 1], 1, 3), ([0, 0, 0, 1, 1, 1], 1, 1)):
         state, memory = model.encode(source[sentences], source_mask[sentences])
         state = tf.nest.map_structure(lambda x, n=first: tf.repeat(x, n, axis=0), state)

@@ -11,9 +11,14 @@ from .blocks import fill, layer_norm, normal
 def test_attention():
     layer = AdditiveAttention(6, 3, "layernorm", "attention")
     weights = fill(layer)
-    context, state = normal(2, 4, 6), normal(2, 3)
+    context = normal(2, 4, 6)
+    state = normal(2, 3)
     mask = np.array([[1, 1, 1, 1], [1, 1, 0, 0]], np.float32)
-    hidden = layer_norm(context @ weights["context_to_hidden"] + weights["hidden_bias"], weights, "hidden_context_norm")
+    hidden = layer_norm(
+        context @ weights["context_to_hidden"] + weights["hidden_bias"],
+        weights,
+        "hidden_context_norm",
+    )
     query = layer_norm(state @ weights["state_to_hidden"], weights, "hidden_state_norm")
     energy = (np.tanh(hidden + query[:, None]) @ weights["hidden_to_score"])[..., 0]
     shares = np.exp(energy) * mask
@@ -28,7 +33,8 @@ def test_attention():
 def test_the_gradient_of_attention_is_that_of_its_equation():
     layer = AdditiveAttention(6, 3, "none", "attention")
     fill(layer)
-    to_hidden, to_score = layer.state_to_hidden.value, layer.hidden_to_score.value
+    to_hidden = layer.state_to_hidden.value
+    to_score = layer.hidden_to_score.value
     mask = tf.constant([[1.0, 1, 1, 1], [1, 1, 0, 0]])
     shape = tf.TensorSpec([None, None, 6])
 
@@ -50,5 +56,7 @@ def test_the_gradient_of_attention_is_that_of_its_equation():
             found.append(tape.gradient(cost, [*given, to_hidden, to_score]))
         return found
 
-    for expected, found in zip(*gradients(normal(2, 3), normal(2, 4, 6), normal(2, 4, 6)), strict=True):
+    for expected, found in zip(
+        *gradients(normal(2, 3), normal(2, 4, 6), normal(2, 4, 6)), strict=True
+    ):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)

@@ -18,11 +18,15 @@ def test_a_word_costs_its_cross_entropy(smoothing):
 
 
 def test_large_logits_do_not_overflow():
-    np.testing.assert_allclose(word_costs(tf.constant([[1000.0, 0.0], [-1000.0, 0.0]]), [1, 1]), [1000.0, 0.0])
+    np.testing.assert_allclose(
+        word_costs(tf.constant([[1000.0, 0.0], [-1000.0, 0.0]]), [1, 1]), [1000.0, 0.0]
+    )
 
 
 @pytest.mark.parametrize(
-    "shifts", [[0.0], [45.0, -45.0], [-85.0], [-90.0], [0.0, 90.0], [-1000.0, 0.0, 1000.0], []], ids=str
+    "shifts",
+    [[0.0], [45.0, -45.0], [-85.0], [-90.0], [0.0, 90.0], [-1000.0, 0.0, 1000.0], []],
+    ids=str,
 )
 def test_normalizers_of_logits_of_any_size(shifts):
     logits = np.random.default_rng(1).normal(scale=3, size=[len(shifts), 50])
@@ -35,7 +39,9 @@ def weighted_squares(x, factors, matrix, shift):
     return tf.reduce_sum(factors * tf.reduce_sum(tf.square(tf.matmul(x, matrix) + shift), 1))
 
 
-@pytest.mark.parametrize("rows", [1, 8, 21], ids=["fewer rows than parts", "one each", "parts not full"])
+@pytest.mark.parametrize(
+    "rows", [1, 8, 21], ids=["fewer rows than parts", "one each", "parts not full"]
+)
 @pytest.mark.parametrize("compiled", [False, True], ids=["graph", "xla"])
 def test_a_sum_in_parts_has_the_value_and_gradient_of_the_whole(rows, compiled):
     rng = np.random.default_rng(1)
@@ -49,7 +55,9 @@ def test_a_sum_in_parts_has_the_value_and_gradient_of_the_whole(rows, compiled):
         return value, *tape.gradient(value, [x, matrix, shift])
 
     in_parts = tf.function(
-        lambda: value_and_gradient(lambda: sum_in_parts(weighted_squares, (x, factors), (matrix, shift))),
+        lambda: value_and_gradient(
+            lambda: sum_in_parts(weighted_squares, (x, factors), (matrix, shift))
+        ),
         jit_compile=compiled,
     )
     whole = value_and_gradient(lambda: weighted_squares(x, factors, matrix, shift))

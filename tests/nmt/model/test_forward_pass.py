@@ -40,8 +40,10 @@ class TestDropout:
         assert np.isfinite(ForwardPass(SEED).draw(0.9999999, [1000])).all()
 
     def test_same_seed_same_masks_and_each_its_own(self):
-        one, other = ForwardPass(SEED), ForwardPass(SEED)
-        first, second = one.draw(0.5, [8, 8]), one.draw(0.5, [8, 8])
+        one = ForwardPass(SEED)
+        other = ForwardPass(SEED)
+        first = one.draw(0.5, [8, 8])
+        second = one.draw(0.5, [8, 8])
         np.testing.assert_array_equal(first, other.draw(0.5, [8, 8]))
         assert (first != second).numpy().any()
         assert (first != ForwardPass(tf.constant([1, 3])).draw(0.5, [8, 8])).numpy().any()

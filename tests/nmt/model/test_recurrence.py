@@ -14,9 +14,11 @@ from tests.nmt.model.blocks import normal
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_runs_over_time(reverse):
-    x, start = normal(2, 5, 3), normal(2, 3)
+    x = normal(2, 5, 3)
+    start = normal(2, 3)
     found = scan(lambda state, x, *_: 0.5 * state + x, x, start, reverse=reverse)
-    state, expected = start, np.zeros_like(x)
+    state = start
+    expected = np.zeros_like(x)
     for t in reversed(range(5)) if reverse else range(5):
         state = expected[:, t] = 0.5 * state + x[:, t]
     np.testing.assert_allclose(found, expected, rtol=1e-6)
@@ -28,7 +30,8 @@ class Cell:
     def __init__(self):
         self.weights = [keras.Variable(normal(*shape)) for shape in ((3, 3), (3,), (4, 3), (3,))]
         self.tensors = [
-            tf.constant(normal(*shape)) for shape in ((2, 5, 3), (2, 5, 1), (2, 3), (2, 4), (2, 3, 4), (2, 3))
+            tf.constant(normal(*shape))
+            for shape in ((2, 5, 3), (2, 5, 1), (2, 3), (2, 4), (2, 3, 4), (2, 3))
         ]
 
     def matrices(self):
@@ -36,9 +39,14 @@ class Cell:
         return [Matrix(kernel, bias), Matrix(from_seen), Matrix(self.tensors[4])]
 
     def step(self, state, inputs, constants, affine):
-        (h, seen), (x, gate), (shift,) = state, inputs, constants
+        (h, seen) = state
+        (x, gate) = inputs
+        (shift,) = constants
         kernel, bias, from_seen, scale = self.weights
-        h = tf.tanh(x + affine(h, kernel, bias) * scale.value + affine(seen, from_seen)) * gate + shift
+        h = (
+            tf.tanh(x + affine(h, kernel, bias) * scale.value + affine(seen, from_seen)) * gate
+            + shift
+        )
         return h, affine(tf.nn.softmax(h), self.tensors[4]) + 0.1 * seen
 
     def loss(self, run):
@@ -48,7 +56,10 @@ class Cell:
             x, gate, h, seen, _, shift = self.tensors
             states = run(self.step, (x, gate), (h, seen), self.matrices(), [shift])
             loss = sum(tf.reduce_sum(tf.sin(state) * (i + 1)) for i, state in enumerate(states))
-        return [loss, *tape.gradient(loss, [*self.tensors, *(weight.value for weight in self.weights)])]
+        return [
+            loss,
+            *tape.gradient(loss, [*self.tensors, *(weight.value for weight in self.weights)]),
+        ]
 
 
 def loop(step, sequences, state, _, constants, reverse):
@@ -64,7 +75,9 @@ def loop(step, sequences, state, _, constants, reverse):
 @pytest.mark.parametrize("jit_compile", [False, True], ids=["graph", "xla"])
 def test_gradients_equal_those_of_an_unrolled_loop(jit_compile, reverse):
     cell = Cell()
-    found = tf.function(lambda: cell.loss(lambda *given: scan(*given, reverse=reverse)), jit_compile=jit_compile)()
+    found = tf.function(
+        lambda: cell.loss(lambda *given: scan(*given, reverse=reverse)), jit_compile=jit_compile
+    )()
     expected = cell.loss(lambda *given: loop(*given, reverse))
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
@@ -98,7 +111,8 @@ def test_rounded_factors(dtype):
 
 
 def test_products_must_come_as_declared():
-    x, start = normal(2, 5, 3), normal(2, 3)
+    x = normal(2, 5, 3)
+    start = normal(2, 3)
     one, other = (keras.Variable(normal(3, 3)) for _ in range(2))
 
     def step(state, x, _, affine):

@@ -3,7 +3,9 @@
 import tensorflow as tf
 
 
-def test_a_new_architecture_trains_scores_translates_and_exports(bigrams, run, write_lines, dictionary, tmp_path):
+def test_a_new_architecture_trains_scores_translates_and_exports(
+    bigrams, run, write_lines, dictionary, tmp_path
+):
     for name, lines in {
         "train.en": ["a", "b"],
         "train.de": ["d c b"] * 2,
@@ -14,9 +16,29 @@ def test_a_new_architecture_trains_scores_translates_and_exports(bigrams, run, w
     texts = [f"--{part}{side}_dataset" for part in ("", "valid_") for side in ("source", "target")]
     names = ["train.en", "train.de", "dev.en", "dev.de"]
     status, _, said = run(
-        *("train", "-m", "model", "--model_type", "bigrams", "--dictionaries", dictionary, dictionary),
+        *(
+            "train",
+            "-m",
+            "model",
+            "--model_type",
+            "bigrams",
+            "--dictionaries",
+            dictionary,
+            dictionary,
+        ),
         *(word for pair in zip(texts, names, strict=True) for word in pair),
-        *("--finish_after", 60, "--learning_rate", 0.1, "--translation_maxlen", 5, "--batch_size", 2, "--maxlen", 7),
+        *(
+            "--finish_after",
+            60,
+            "--learning_rate",
+            0.1,
+            "--translation_maxlen",
+            5,
+            "--batch_size",
+            2,
+            "--maxlen",
+            7,
+        ),
     )
     assert status == 0, said
     status, _, said = run("translate", "-m", "model", "-i", "dev.en", "-o", "out")

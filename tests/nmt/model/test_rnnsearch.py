@@ -7,7 +7,10 @@ import tensorflow as tf
 from nmt.model.forward_pass import ForwardPass
 from nmt.normalization import KINDS
 from tests.nmt.model.blocks import assert_same_gradients
-from tests.nmt.model.steps import assert_hypotheses_share_a_memory, assert_steps_equal_the_whole_sentence
+from tests.nmt.model.steps import (
+    assert_hypotheses_share_a_memory,
+    assert_steps_equal_the_whole_sentence,
+)
 
 SOURCE = np.array([[2, 3, 0], [4, 0, 0]])
 SOURCE_MASK = np.array([[1, 1, 1], [1, 1, 0]], np.float32)
@@ -31,8 +34,8 @@ RATES = ("embedding", "hidden", "source", "target")
 def model(make_model, request):
     model = make_model(**DEEP) if request.param == "deep" else make_model(request.param)
     rng = np.random.default_rng(3)
-    # Far from the start, so that every weight matters; mostly of one sign, so that the few entries of a partial
-    # statistic are not near zero, where dividing by them would magnify rounding.
+    # Far from the start, so that every weight matters; mostly of one sign, so that the few entries
+    # of a partial statistic are not near zero, where dividing by them would magnify rounding.
     for weight in model.weights:
         weight.assign(rng.normal(0.5, 0.4, size=weight.shape))
     return model
@@ -86,7 +89,9 @@ def test_padding_changes_nothing(model):
 
 def test_a_pair_costs_the_same_alone(model):
     together = model.costs(*PAIRS)
-    alone = [model.costs(SOURCE[1:, :2], SOURCE_MASK[1:, :2], TARGET[1:, :2], TARGET_MASK[1:, :2])[0]]
+    alone = [
+        model.costs(SOURCE[1:, :2], SOURCE_MASK[1:, :2], TARGET[1:, :2], TARGET_MASK[1:, :2])[0]
+    ]
     np.testing.assert_allclose(alone, together[1:], rtol=1e-5)
 
 
@@ -123,7 +128,9 @@ def test_every_weight_gets_a_gradient(model):
     without = [
         weight.path
         for weight, gradient in zip(model.trainable_variables, gradients, strict=True)
-        if gradient is None or not np.isfinite(tf.convert_to_tensor(gradient)).all() or not tf.norm(gradient) > 0
+        if gradient is None
+        or not np.isfinite(tf.convert_to_tensor(gradient)).all()
+        or not tf.norm(gradient) > 0
     ]
     assert not without
 
@@ -134,7 +141,8 @@ def test_weight_paths_are_unique(model):
 
 
 @pytest.mark.parametrize(
-    "rate", [rate if rate == "hidden" else pytest.param(rate, marks=pytest.mark.slow) for rate in RATES]
+    "rate",
+    [rate if rate == "hidden" else pytest.param(rate, marks=pytest.mark.slow) for rate in RATES],
 )
 def test_dropout_of_every_kind_acts_and_follows_its_seed(make_model, rate):
     """Half of something is dropped in training; without a seed nothing is."""
@@ -162,7 +170,8 @@ def test_output_activations(make_model, activation):
 
 
 def test_tied_output_is_the_target_embedding(make_model):
-    tied, untied = make_model(tie_decoder_embeddings=True), make_model()
+    tied = make_model(tie_decoder_embeddings=True)
+    untied = make_model()
     assert len(untied.weights) - len(tied.weights) == 1
     before = tied(SOURCE, SOURCE_MASK, TARGET).numpy()
     bias = tied.decoder.output_bias

@@ -9,14 +9,18 @@ import tensorflow as tf
 from nmt.config import Config
 from nmt.model.transformer import FIRST_WORD, Transformer
 from tests.nmt.model.blocks import assert_same_gradients, layer_norm
-from tests.nmt.model.steps import assert_hypotheses_share_a_memory, assert_steps_equal_the_whole_sentence
+from tests.nmt.model.steps import (
+    assert_hypotheses_share_a_memory,
+    assert_steps_equal_the_whole_sentence,
+)
 
 SOURCE = np.array([[2, 3, 0], [4, 0, 0]])
 SOURCE_MASK = np.array([[1, 1, 1], [1, 1, 0]], np.float32)
 TARGET = np.array([[3, 2, 5, 0], [5, 0, 0, 0]])
 TARGET_MASK = np.array([[1, 1, 1, 1], [1, 1, 0, 0]], np.float32)
 PAIRS = (SOURCE, SOURCE_MASK, TARGET, TARGET_MASK)
-UNITS, HEADS = 8, 2
+UNITS = 8
+HEADS = 2
 ACTIVATIONS = {
     "relu": lambda x: np.maximum(x, 0),
     "swish": lambda x: x / (1 + np.exp(-x)),
@@ -73,7 +77,10 @@ class Transcription:
 
     def __init__(self, model, position, activation="relu", waves=UNITS // 2 - 1, first=FIRST_WORD):
         self.weights = {weight.path: weight.numpy().astype(float) for weight in model.weights}
-        self.is_pre, self.activation, self.waves, self.first = position == "pre", ACTIVATIONS[activation], waves, first
+        self.is_pre = position == "pre"
+        self.activation = ACTIVATIONS[activation]
+        self.waves = waves
+        self.first = first
 
     def norm(self, x, name):
         return layer_norm(x, self.weights, name)
@@ -93,17 +100,23 @@ class Transcription:
             scores = q[:, head] @ k[:, head].T / np.sqrt(UNITS / HEADS)
             hidden = np.triu(np.full(scores.shape, -np.inf), 1) if causal else 0.0
             found.append(softmax(scores + hidden) @ v[:, head])
-        return np.concatenate(found, -1) @ self.weights[f"{name}/output"] + self.weights.get(f"{name}/output_bias", 0)
+        return np.concatenate(found, -1) @ self.weights[f"{name}/output"] + self.weights.get(
+            f"{name}/output_bias", 0
+        )
 
     def feed_forward(self, x, name):
         w = {
             part: self.weights[f"{name}/{part}"]
             for part in ("inner_kernel", "inner_bias", "outer_kernel", "outer_bias")
         }
-        return self.activation(x @ w["inner_kernel"] + w["inner_bias"]) @ w["outer_kernel"] + w["outer_bias"]
+        return (
+            self.activation(x @ w["inner_kernel"] + w["inner_bias"]) @ w["outer_kernel"]
+            + w["outer_bias"]
+        )
 
     def embed(self, ids, side):
-        t, i = np.arange(len(ids))[:, None], np.arange(UNITS // 2)
+        t = np.arange(len(ids))[:, None]
+        i = np.arange(UNITS // 2)
         angles = t * 10000.0 ** (-i / self.waves)
         table = self.weights[f"{side}/embedding/embeddings"]
         return table[ids] * np.sqrt(UNITS) + np.concatenate([np.sin(angles), np.cos(angles)], -1)
@@ -114,12 +127,18 @@ class Transcription:
     def logits(self, source, target):
         layer = "encoder/layer_1"
         x = self.embed(source, "encoder")
-        x = self.residual(x, f"{layer}/self_attention", lambda y: self.attention(y, y, f"{layer}/self_attention"))
-        x = self.residual(x, f"{layer}/feed_forward", lambda y: self.feed_forward(y, f"{layer}/feed_forward"))
+        x = self.residual(
+            x, f"{layer}/self_attention", lambda y: self.attention(y, y, f"{layer}/self_attention")
+        )
+        x = self.residual(
+            x, f"{layer}/feed_forward", lambda y: self.feed_forward(y, f"{layer}/feed_forward")
+        )
         context = self.final(x, "encoder")
         x = self.embed([self.first, *target[:-1]], "decoder")
         for layer in ("decoder/layer_1", "decoder/layer_2"):
-            own, cross, feed = (f"{layer}/{name}" for name in ("self_attention", "cross_attention", "feed_forward"))
+            own, cross, feed = (
+                f"{layer}/{name}" for name in ("self_attention", "cross_attention", "feed_forward")
+            )
             x = self.residual(x, own, lambda y, name=own: self.attention(y, y, name, causal=True))
             x = self.residual(x, cross, lambda y, name=cross: self.attention(y, context, name))
             x = self.residual(x, feed, lambda y, name=feed: self.feed_forward(y, name))
@@ -130,10 +149,13 @@ class Transcription:
 @pytest.mark.parametrize("position", ["pre", "post"])
 def test_the_equations(position):
     model = make("layernorm", position)
-    found, transcription = model(SOURCE, SOURCE_MASK, TARGET).numpy(), Transcription(model, position)
+    found = model(SOURCE, SOURCE_MASK, TARGET).numpy()
+    transcription = Transcription(model, position)
     for row in range(2):
         source = SOURCE[row][SOURCE_MASK[row] == 1]
-        np.testing.assert_allclose(found[row], transcription.logits(source, TARGET[row]), rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(
+            found[row], transcription.logits(source, TARGET[row]), rtol=1e-4, atol=1e-4
+        )
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
@@ -143,7 +165,9 @@ def test_the_equations_with_other_parts(activation):
     assert model.first_word == 6
     transcription = Transcription(model, "post", activation, UNITS // 2, first=6)
     found = model(SOURCE, SOURCE_MASK, TARGET).numpy()
-    np.testing.assert_allclose(found[1], transcription.logits(SOURCE[1, :2], TARGET[1]), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        found[1], transcription.logits(SOURCE[1, :2], TARGET[1]), rtol=1e-4, atol=1e-4
+    )
 
 
 @pytest.mark.parametrize("biases", [True, False])
@@ -158,7 +182,9 @@ def test_padding_is_never_chosen_and_counts_in_the_normalizer(biases):
 
 def test_padding_is_zeros_at_first_and_is_not_trained():
     options = {"tie_decoder_embeddings": True, "tie_encoder_decoder_embeddings": True}
-    model = Transformer(Config(state_size=UNITS, transformer_num_heads=HEADS, **MARIAN, **options), 6, 6)
+    model = Transformer(
+        Config(state_size=UNITS, transformer_num_heads=HEADS, **MARIAN, **options), 6, 6
+    )
     assert not model.encoder.embedding.table.numpy()[6].any()
     with tf.GradientTape() as tape:
         cost = model.total_cost(*PAIRS, label_smoothing=0.1)
@@ -174,7 +200,9 @@ def test_the_source_embedding_has_no_padding():
     """Where it is a table of its own, all its words are trained."""
     model = make(**MARIAN)
     with tf.GradientTape() as tape:
-        cost = model.total_cost(np.array([[5, 0]]), np.ones([1, 2], np.float32), TARGET[:1], TARGET_MASK[:1])
+        cost = model.total_cost(
+            np.array([[5, 0]]), np.ones([1, 2], np.float32), TARGET[:1], TARGET_MASK[:1]
+        )
     assert tape.gradient(cost, model.encoder.embedding.table.value).numpy()[5].any()
 
 
@@ -223,7 +251,9 @@ def test_every_weight_of_a_transformer_gets_a_gradient(model):
         weight.assign(0.2 * weight)  # so that no softmax saturates
     with tf.GradientTape() as tape:
         total = model.total_cost(*PAIRS)
-    gradients = zip(model.trainable_variables, tape.gradient(total, model.trainable_variables), strict=True)
+    gradients = zip(
+        model.trainable_variables, tape.gradient(total, model.trainable_variables), strict=True
+    )
     assert not [weight.path for weight, gradient in gradients if not 0 < tf.norm(gradient) < np.inf]
 
 
@@ -239,7 +269,8 @@ def test_the_total_cost_is_the_sum_of_costs_and_has_its_gradient(tied, shared):
 
 def test_label_smoothing_is_that_of_nematus():
     """The right word keeps 1 - e, the others share e; a prediction equal to the smoothed labels costs nothing."""
-    model, smoothing = make(), 0.1
+    model = make()
+    smoothing = 0.1
     wanted = np.where(np.eye(6)[TARGET] == 1, 1 - smoothing, smoothing / 5)
     with tf.GradientTape(persistent=True) as tape:
         total = model.total_cost(*PAIRS, label_smoothing=smoothing)
@@ -268,7 +299,10 @@ def test_dropout_masks_are_those_of_nematus(rate, expected, drawn_masks):
 
 @pytest.mark.parametrize(
     "rate",
-    [rate if rate in ("residual", "heads") else pytest.param(rate, marks=pytest.mark.slow) for rate in RATES],
+    [
+        rate if rate in ("residual", "heads") else pytest.param(rate, marks=pytest.mark.slow)
+        for rate in RATES
+    ],
 )
 def test_every_rate_of_dropout_has_an_effect_that_the_seed_decides(rate):
     model = make(rate=rate, depths=(1, 1))
@@ -293,6 +327,8 @@ def test_tied_embeddings_are_one_weight():
 
 @pytest.mark.parametrize(("rounded", "error"), [("bfloat16", 0.02), ("float16", 0.003)])
 def test_rounded_factors_give_a_near_cost(rounded, error):
-    costs = [float(make(dtype=dtype).total_cost(*PAIRS)) for dtype in ("float32", f"mixed_{rounded}")]
+    costs = [
+        float(make(dtype=dtype).total_cost(*PAIRS)) for dtype in ("float32", f"mixed_{rounded}")
+    ]
     np.testing.assert_allclose(costs[1], costs[0], rtol=error)
     assert costs[0] != costs[1]

@@ -18,27 +18,42 @@ def tiny(tmp_path):
     """Writes the checkpoint `tiny_none` with changed variables and options; `None` removes one."""
 
     def write(variables=None, options=None, name="model"):
-        arrays = {k: v for k, v in {**read_arrays("tiny_none.step10"), **(variables or {})}.items() if v is not None}
+        arrays = {
+            k: v
+            for k, v in {**read_arrays("tiny_none.step10"), **(variables or {})}.items()
+            if v is not None
+        }
         given = {**read_options("tiny_none"), **(options or {})}
-        return write_checkpoint(tmp_path / name, arrays, {k: v for k, v in given.items() if v is not None})
+        return write_checkpoint(
+            tmp_path / name, arrays, {k: v for k, v in given.items() if v is not None}
+        )
 
     return write
 
 
 @pytest.fixture
 def folder(tmp_path):
-    return Path(shutil.copytree(DATA, tmp_path / "folder", ignore=shutil.ignore_patterns("*.py", "expected.json")))
+    return Path(
+        shutil.copytree(
+            DATA, tmp_path / "folder", ignore=shutil.ignore_patterns("*.py", "expected.json")
+        )
+    )
 
 
 def change_json(path, **changes):
     content = {**json.loads(path.read_text(encoding="utf-8")), **changes}
-    path.write_text(json.dumps({name: value for name, value in content.items() if value is not None}))
+    path.write_text(
+        json.dumps({name: value for name, value in content.items() if value is not None})
+    )
 
 
 def arrays(change):
     def changed(folder):
         found = load_file(folder / "model.safetensors")
         change(found)
-        save_file({name: np.ascontiguousarray(array) for name, array in found.items()}, folder / "model.safetensors")
+        save_file(
+            {name: np.ascontiguousarray(array) for name, array in found.items()},
+            folder / "model.safetensors",
+        )
 
     return changed

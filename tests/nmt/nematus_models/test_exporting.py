@@ -35,7 +35,20 @@ def costs(run, tmp_path):
     def costs(model, source, target):
         output = tmp_path / "costs"
         assert (
-            run("score", "-m", model, "-s", tmp_path / source, "-t", tmp_path / target, "-n", 0, "-o", output)[0] == 0
+            run(
+                "score",
+                "-m",
+                model,
+                "-s",
+                tmp_path / source,
+                "-t",
+                tmp_path / target,
+                "-n",
+                0,
+                "-o",
+                output,
+            )[0]
+            == 0
         )
         return np.loadtxt(output)
 
@@ -47,10 +60,20 @@ def make_model(tmp_path):
     """Writes a model with random weights and the SentencePiece models of a folder."""
 
     def make(vocabularies, **options):
-        files = {field.name: "-" for field in dataclasses.fields(Config) if field.name.endswith("dataset")}
+        files = {
+            field.name: "-"
+            for field in dataclasses.fields(Config)
+            if field.name.endswith("dataset")
+        }
         names = [str(vocabularies / f"{side}.model") for side in ("source", "target")]
         sizes = {"embedding_size": 8, "state_size": 8}
-        given = {**files, "dictionaries": names, **sizes, "layer_normalization_type": "layernorm", **options}
+        given = {
+            **files,
+            "dictionaries": names,
+            **sizes,
+            "layer_normalization_type": "layernorm",
+            **options,
+        }
         system = build_system(make_config(given), tuple(map(Path, names)))
         rng = np.random.default_rng(1)
         for weight in system.model.variables:
@@ -69,9 +92,15 @@ def make_model(tmp_path):
 @pytest.fixture
 def make_transformer(make_model):
     """Writes a Transformer with random weights."""
-    options = {"model_type": "transformer", "transformer_num_heads": 2, "transformer_ffn_hidden_size": 9}
+    options = {
+        "model_type": "transformer",
+        "transformer_num_heads": 2,
+        "transformer_ffn_hidden_size": 9,
+    }
     options |= {"transformer_enc_depth": 2, "transformer_dec_depth": 1}
-    return lambda vocabularies=MODELS / "layernorm", **given: make_model(vocabularies, **options, **given)
+    return lambda vocabularies=MODELS / "layernorm", **given: make_model(
+        vocabularies, **options, **given
+    )
 
 
 def round_trip(run, model, to, *words):
@@ -91,29 +120,37 @@ def test_an_rnn_has_the_same_costs(run, costs, kind, tmp_path, version):
     write_pieces(tmp_path, MODELS / kind)
     imported = round_trip(run, MODELS / kind, tmp_path, "--version", version)
     expected = costs(MODELS / kind, "en", "de")
-    np.testing.assert_allclose(costs(imported, "en.pieces", "de.pieces"), expected, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(
+        costs(imported, "en.pieces", "de.pieces"), expected, rtol=0, atol=1e-4
+    )
     words = json.loads((tmp_path / "exported.target.json").read_text())
     assert list(words)[:2] == (["<EOS>", "<GO>"] if version == "master" else ["eos", "UNK"])
     options = json.loads((tmp_path / "exported.json").read_text())
     assert options["layer_normalization_type"] == (
         "layernorm" if kind == "none" else kind
     )  # patched ones know no "none"
-    weights = {name.rpartition("/")[2] for name, _ in tf.train.list_variables(str(tmp_path / "exported"))}
+    weights = {
+        name.rpartition("/")[2] for name, _ in tf.train.list_variables(str(tmp_path / "exported"))
+    }
     rms = {"scale"} if version == "master" else {"new_std"}  # the patches call the gain so
-    assert weights & {"scale", "new_std", "new_mean"} == {"none": set(), "layernorm": {"new_std", "new_mean"}}.get(
-        kind, rms
-    )
+    assert weights & {"scale", "new_std", "new_mean"} == {
+        "none": set(),
+        "layernorm": {"new_std", "new_mean"},
+    }.get(kind, rms)
 
 
 def test_units_named_like_the_special_words_of_v03_are_kept(run, costs, make_model, tmp_path):
     for side, ending in (("source", "en"), ("target", "de")):
-        text, model = MODELS / f"test.{ending}", tmp_path / f"{side}.model"
+        text = MODELS / f"test.{ending}"
+        model = tmp_path / f"{side}.model"
         model.write_bytes(train_sentencepiece(text, 20, user_symbols=("eos", "UNK")))
     model = make_model(tmp_path)
     write_pieces(tmp_path, model, "eos UNK é")
     imported = round_trip(run, model, tmp_path, "--version", "v0.3")
     expected = costs(model, "en", "de")
-    np.testing.assert_allclose(costs(imported, "en.pieces", "de.pieces"), expected, rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(
+        costs(imported, "en.pieces", "de.pieces"), expected, rtol=1e-5, atol=1e-4
+    )
 
 
 def test_a_transformer_has_the_same_costs(run, costs, make_transformer, tmp_path):
@@ -122,25 +159,38 @@ def test_a_transformer_has_the_same_costs(run, costs, make_transformer, tmp_path
     write_pieces(tmp_path, model)
     imported = round_trip(run, model, tmp_path)
     expected = costs(model, "en", "de")
-    np.testing.assert_allclose(costs(imported, "en.pieces", "de.pieces"), expected, rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(
+        costs(imported, "en.pieces", "de.pieces"), expected, rtol=1e-5, atol=1e-4
+    )
 
 
 def test_a_symbol_for_the_beginning_becomes_that_of_nematus(run, costs, make_transformer, tmp_path):
     for side, ending in (("source", "en"), ("target", "de")):
-        (tmp_path / f"{side}.model").write_bytes(train_sentencepiece(MODELS / f"test.{ending}", 13, begin_symbol=True))
+        (tmp_path / f"{side}.model").write_bytes(
+            train_sentencepiece(MODELS / f"test.{ending}", 13, begin_symbol=True)
+        )
     model = make_transformer(tmp_path, tie_decoder_embeddings=True)
     write_pieces(tmp_path, model)
     imported = round_trip(run, model, tmp_path)
     expected = costs(model, "en", "de")
-    np.testing.assert_allclose(costs(imported, "en.pieces", "de.pieces"), expected, rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(
+        costs(imported, "en.pieces", "de.pieces"), expected, rtol=1e-5, atol=1e-4
+    )
     words = json.loads((tmp_path / "exported.target.json").read_text())
     assert [words[name] for name in ("<EOS>", "<GO>", "<UNK>")] == [0, 1, 2]
 
 
-@pytest.mark.parametrize("name", [pytest.param("deep_ln", marks=pytest.mark.slow), "ttiny_ln", "tied"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("deep_ln", marks=pytest.mark.slow), "ttiny_ln", "tied"]
+)
 def test_models_of_nematus_keep_their_variables_and_words(run, tmp_path, name):
     arrays = read_arrays(name)
-    run("import-nematus", write_checkpoint(tmp_path / "their", arrays, read_options(name)), "--to", tmp_path / "model")
+    run(
+        "import-nematus",
+        write_checkpoint(tmp_path / "their", arrays, read_options(name)),
+        "--to",
+        tmp_path / "model",
+    )
     if name == "tied":  # of v0.3
         again = round_trip(run, tmp_path / "model", tmp_path, "--version", "v0.3")
     else:
@@ -151,7 +201,9 @@ def test_models_of_nematus_keep_their_variables_and_words(run, tmp_path, name):
         np.testing.assert_array_equal(before, after)
     assert systems[0].digests.keys() == systems[1].digests.keys()
     for side, vocabulary in zip(("en", "de"), ("source", "target"), strict=True):
-        original = json.loads((DATA / f"{Path(read_options(name)['dictionaries'][side == 'de']).name}").read_text())
+        original = json.loads(
+            (DATA / f"{Path(read_options(name)['dictionaries'][side == 'de']).name}").read_text()
+        )
         kept = json.loads((tmp_path / f"exported.{vocabulary}.json").read_text())
         assert kept.items() <= original.items()
 

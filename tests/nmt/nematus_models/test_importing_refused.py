@@ -40,7 +40,10 @@ def test_unsupported_options_are_refused(tmp_path, option, value):
     [
         ({"dec_depth": 2}, "before v0.5"),
         ({"rnn_dec_depth": 2}, "comes from Nematus before v0.5"),
-        ({"rnn_enc_transition_depth": 2, "theano_compat": True}, "theano_compat with transitions in the encoder or"),
+        (
+            {"rnn_enc_transition_depth": 2, "theano_compat": True},
+            "theano_compat with transitions in the encoder or",
+        ),
     ],
 )
 def test_deep_models_that_cannot_be_equalled_are_refused_with_the_reason(tmp_path, options, said):
@@ -52,8 +55,14 @@ def test_deep_models_that_cannot_be_equalled_are_refused_with_the_reason(tmp_pat
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ({"model_type": "hybrid"}, "model_type is 'hybrid'; only rnn and transformer are supported"),
-        ({"source_vocab_sizes": [50, 50]}, "there are 2 source vocabulary sizes; only one is supported"),
+        (
+            {"model_type": "hybrid"},
+            "model_type is 'hybrid'; only rnn and transformer are supported",
+        ),
+        (
+            {"source_vocab_sizes": [50, 50]},
+            "there are 2 source vocabulary sizes; only one is supported",
+        ),
         ({"source_vocab_sizes": []}, "there are 0 source vocabulary sizes"),
         ({"dictionaries": [1, 2]}, "give --dictionaries SOURCE TARGET"),
     ],
@@ -63,9 +72,13 @@ def test_options_of_the_wrong_type_are_refused(tmp_path, option, said):
         read_checkpoint_config(write_options(tmp_path / "options.json", **option))
 
 
-@pytest.mark.parametrize("kind", [name for name in ("rmsnorm", "prmsnorm", "a new one") if name not in KINDS])
+@pytest.mark.parametrize(
+    "kind", [name for name in ("rmsnorm", "prmsnorm", "a new one") if name not in KINDS]
+)
 def test_a_kind_missing_from_this_tree_names_the_patch_command(tmp_path, kind):
-    path = write_options(tmp_path / "options.json", use_layer_norm=True, layer_normalization_type=kind)
+    path = write_options(
+        tmp_path / "options.json", use_layer_norm=True, layer_normalization_type=kind
+    )
     with pytest.raises(UserError, match=r"patches/apply\.py apply"):
         read_checkpoint_config(path, [DATA / f"tiny.vocab.{side}.json" for side in ("en", "de")])
 
@@ -75,8 +88,14 @@ def test_a_kind_missing_from_this_tree_names_the_patch_command(tmp_path, kind):
     [
         ({BIAS: None}, f"{BIAS} [32] is missing"),
         ({BIAS: np.zeros(31, np.float32)}, f"{BIAS} has shape [31], but the model needs [32]"),
-        ({"decoder/high/gates_bias": np.zeros(3, np.float32)}, "decoder/high/gates_bias [3] is left over"),
-        ({"decoder/embedding/embeddings": np.zeros([9, 8], np.float32)}, "embeddings has shape [9, 8], but"),
+        (
+            {"decoder/high/gates_bias": np.zeros(3, np.float32)},
+            "decoder/high/gates_bias [3] is left over",
+        ),
+        (
+            {"decoder/embedding/embeddings": np.zeros([9, 8], np.float32)},
+            "embeddings has shape [9, 8], but",
+        ),
     ],
     ids=["missing", "another shape", "left over", "another vocabulary"],
 )
@@ -85,18 +104,23 @@ def test_wrong_variables_are_named_and_nothing_is_written(tmp_path, tiny, capsys
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "device"])
+@pytest.mark.parametrize(
+    "make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "device"]
+)
 def test_weights_that_cannot_be_read_to_their_end_are_refused(tmp_path, tiny, capsys, make):
     checkpoint = tiny()
     file = checkpoint.with_name(f"{checkpoint.name}.data-00000-of-00001")
     file.unlink()
     make(file)
-    assert f"{file} is not a regular file" in refused(capsys, checkpoint, "--to", tmp_path / "imported")
+    assert f"{file} is not a regular file" in refused(
+        capsys, checkpoint, "--to", tmp_path / "imported"
+    )
     assert not (tmp_path / "imported").exists()
 
 
 def test_missing_or_damaged_files_are_refused(tmp_path, tiny, capsys):
-    checkpoint, to = tiny(), tmp_path / "imported"
+    checkpoint = tiny()
+    to = tmp_path / "imported"
     assert "give the name without extension" in refused(capsys, f"{checkpoint}.index", "--to", to)
     missing = tmp_path / "missing.json"
     said = refused(capsys, checkpoint, "--to", to, "--dictionaries", missing, missing)
@@ -110,7 +134,9 @@ def test_missing_or_damaged_files_are_refused(tmp_path, tiny, capsys):
     assert not to.exists()
 
 
-@pytest.mark.parametrize("change", [{"learning_schedule": "cosine"}, {"model_type": ["rnn"]}, {"dictionaries": 5}])
+@pytest.mark.parametrize(
+    "change", [{"learning_schedule": "cosine"}, {"model_type": ["rnn"]}, {"dictionaries": 5}]
+)
 def test_malformed_options_are_refused_in_one_line(tiny, tmp_path, capsys, change):
     checkpoint = tiny()
     path = tmp_path / "model.json"

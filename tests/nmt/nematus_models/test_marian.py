@@ -21,7 +21,10 @@ from tests.nmt.nematus_models.conftest import DATA, arrays
 
 EXPECTED = json.loads((DATA / "expected.json").read_text(encoding="utf-8"))
 SOURCES = [line.encode() for line in EXPECTED["sources"]]
-LIMITS = {"translation_maxlen": 31, "batch_size": 5}  # words; transformers counts the first one and the end too
+LIMITS = {
+    "translation_maxlen": 31,
+    "batch_size": 5,
+}  # words; transformers counts the first one and the end too
 BEAM = DecodingOptions(beam_size=4, **LIMITS)
 
 
@@ -40,8 +43,11 @@ def system(imported):
 @pytest.mark.parametrize("side", ["source", "target"])
 def test_ids_are_those_of_transformers(system, side):
     """Also those of a code that is unknown, and of characters that only the other side knows."""
-    vocabulary, lines = getattr(system.vocabularies, side), EXPECTED[f"{side}s"]
-    assert vocabulary.encode(tf.constant(lines)).to_list() == [ids[:-1] for ids in EXPECTED[f"{side}_ids"]]
+    vocabulary = getattr(system.vocabularies, side)
+    lines = EXPECTED[f"{side}s"]
+    assert vocabulary.encode(tf.constant(lines)).to_list() == [
+        ids[:-1] for ids in EXPECTED[f"{side}_ids"]
+    ]
 
 
 def test_codes_begin_sampled_lines_too(system):
@@ -59,12 +65,17 @@ def test_texts_come_back(system):
 def test_costs_are_those_of_transformers(system):
     """In nats, and the padding's logit counts."""
     pairs = list(zip(SOURCES, (line.encode() for line in EXPECTED["targets"]), strict=True))
-    costs = Scorer(system.vocabularies, system.model, DecodingOptions(normalization_alpha=0.0)).costs(pairs)
+    costs = Scorer(
+        system.vocabularies, system.model, DecodingOptions(normalization_alpha=0.0)
+    ).costs(pairs)
     np.testing.assert_allclose(costs, EXPECTED["costs"], rtol=1e-5)
 
 
 def test_greedy_translations_are_those_of_transformers(system):
-    assert system.translator(DecodingOptions(beam_size=1, **LIMITS)).best(SOURCES) == EXPECTED["greedy"]
+    assert (
+        system.translator(DecodingOptions(beam_size=1, **LIMITS)).best(SOURCES)
+        == EXPECTED["greedy"]
+    )
 
 
 def test_beams_are_those_of_transformers_or_better(system):
@@ -74,7 +85,9 @@ def test_beams_are_those_of_transformers_or_better(system):
     assert len(different) <= 1
     scorer = Scorer(system.vocabularies, system.model, DecodingOptions())
     for i in different:
-        ours, theirs = scorer.costs([(SOURCES[i], line.encode()) for line in (found[i], EXPECTED["beams"][i])])
+        ours, theirs = scorer.costs(
+            [(SOURCES[i], line.encode()) for line in (found[i], EXPECTED["beams"][i])]
+        )
         assert ours < theirs
 
 
@@ -82,12 +95,17 @@ def test_beams_are_those_of_transformers_or_better(system):
 def test_weights_of_tensorflow_are_read(system, folder, tmp_path, float16):
     """And of halves."""
     if float16:
-        arrays = {name: array.astype(np.float16) for name, array in load_file(folder / "model.safetensors").items()}
+        arrays = {
+            name: array.astype(np.float16)
+            for name, array in load_file(folder / "model.safetensors").items()
+        }
         save_file(arrays, folder / "model.safetensors")
     else:
         (folder / "model.safetensors").unlink()
     run("import-marian", folder, "--to", tmp_path / "model")
-    for found, expected in zip(load_system(tmp_path / "model").model.variables, system.model.variables, strict=True):
+    for found, expected in zip(
+        load_system(tmp_path / "model").model.variables, system.model.variables, strict=True
+    ):
         np.testing.assert_allclose(found, expected, atol=2e-3 if float16 else 0)
 
 
@@ -112,8 +130,12 @@ def test_copies_of_the_table_and_sinusoids_are_read(folder, tmp_path):
 
     def add(found):
         angles = np.arange(64)[:, None] * 10_000.0 ** (-np.arange(8) / 8)
-        found["model.encoder.embed_positions.weight"] = np.concatenate([np.sin(angles), np.cos(angles)], 1, dtype="f4")
-        found["lm_head.weight"] = found["model.decoder.embed_tokens.weight"] = found["model.shared.weight"]
+        found["model.encoder.embed_positions.weight"] = np.concatenate(
+            [np.sin(angles), np.cos(angles)], 1, dtype="f4"
+        )
+        found["lm_head.weight"] = found["model.decoder.embed_tokens.weight"] = found[
+            "model.shared.weight"
+        ]
 
     arrays(add)(folder)
     run("import-marian", folder, "--to", tmp_path / "model")
@@ -121,9 +143,23 @@ def test_copies_of_the_table_and_sinusoids_are_read(folder, tmp_path):
 
 @pytest.mark.slow
 def test_a_saved_model_translates_alike(imported, system, tmp_path):
-    run("export", "--model", imported, "--to", tmp_path / "export", "-k", "4", "--translation_maxlen", "31")
-    found = tf.saved_model.load(str(tmp_path / "export")).signatures["serving_default"](tf.constant(SOURCES))
-    assert [line.decode() for line in found["translations"].numpy()] == system.translator(BEAM).best(SOURCES)
+    run(
+        "export",
+        "--model",
+        imported,
+        "--to",
+        tmp_path / "export",
+        "-k",
+        "4",
+        "--translation_maxlen",
+        "31",
+    )
+    found = tf.saved_model.load(str(tmp_path / "export")).signatures["serving_default"](
+        tf.constant(SOURCES)
+    )
+    assert [line.decode() for line in found["translations"].numpy()] == system.translator(
+        BEAM
+    ).best(SOURCES)
     card = json.loads((tmp_path / "export" / "assets.extra" / "model.json").read_text())
     assert card["models"][0]["origin"]["licence"] == "not stated"
 
@@ -133,9 +169,11 @@ def test_ctranslate2_translates_alike(imported, system, tmp_path):
     """Its costs lack the padding's logit, so a translation may differ where two are almost as good."""
     ctranslate2 = pytest.importorskip("ctranslate2", reason="needs the extra `ctranslate2`")
     run("export", "--model", imported, "--to", tmp_path / "model", "--format", "ctranslate2")
-    engine, vocabulary = ctranslate2.Translator(str(tmp_path / "model")), system.vocabularies.source
+    engine = ctranslate2.Translator(str(tmp_path / "model"))
+    vocabulary = system.vocabularies.source
     pieces = [
-        [name.decode() for name in vocabulary.tokens(row).numpy()] for row in vocabulary.encode(tf.constant(SOURCES))
+        [name.decode() for name in vocabulary.tokens(row).numpy()]
+        for row in vocabulary.encode(tf.constant(SOURCES))
     ]
     found = engine.translate_batch(pieces, beam_size=1, max_decoding_length=31)
     lines = ["".join(each.hypotheses[0]).replace("▁", " ").strip() for each in found]
@@ -148,7 +186,15 @@ def test_ctranslate2_begins_with_zeros_alone(folder, tmp_path, capsys):
     arrays(lambda found: found["model.shared.weight"].__setitem__(-1, 1.0))(folder)
     run("import-marian", folder, "--to", tmp_path / "model")
     with pytest.raises(SystemExit, match="2"):
-        run("export", "--model", tmp_path / "model", "--to", tmp_path / "export", "--format", "ctranslate2")
+        run(
+            "export",
+            "--model",
+            tmp_path / "model",
+            "--to",
+            tmp_path / "export",
+            "--format",
+            "ctranslate2",
+        )
     assert "begins with an embedding of zeros" in capsys.readouterr().err
 
 
@@ -156,7 +202,13 @@ def test_nematus_lacks_the_parts(imported, tmp_path, capsys):
     with pytest.raises(SystemExit, match="2"):
         run("export-nematus", imported, "--to", tmp_path / "nematus")
     said = capsys.readouterr().err
-    for part in ("activation swish", "attention_bias", "output_bias", "positions paper", "start_with_padding"):
+    for part in (
+        "activation swish",
+        "attention_bias",
+        "output_bias",
+        "positions paper",
+        "start_with_padding",
+    ):
         assert part in said
 
 
@@ -165,9 +217,32 @@ def test_fine_tuning_goes_on_with_the_model(imported, tmp_path, system):
     for name, lines in (("en", EXPECTED["sources"]), ("de", EXPECTED["targets"])):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     texts = [f"--{kind}{side}_dataset" for kind in ("", "valid_") for side in ("source", "target")]
-    files = [word for option, name in zip(texts, ["en", "de"] * 2, strict=True) for word in (option, tmp_path / name)]
-    options = ["--finish_after", 2, "--valid_freq", 2, "--learning_rate", 0.01, "--translation_maxlen", 31]
-    run("train", "-m", tmp_path / "tuned", "--config", imported / "config.json", "--reload", imported, *files, *options)
+    files = [
+        word
+        for option, name in zip(texts, ["en", "de"] * 2, strict=True)
+        for word in (option, tmp_path / name)
+    ]
+    options = [
+        "--finish_after",
+        2,
+        "--valid_freq",
+        2,
+        "--learning_rate",
+        0.01,
+        "--translation_maxlen",
+        31,
+    ]
+    run(
+        "train",
+        "-m",
+        tmp_path / "tuned",
+        "--config",
+        imported / "config.json",
+        "--reload",
+        imported,
+        *files,
+        *options,
+    )
     with np.load(tmp_path / "tuned" / "last.npz") as checkpoint:
         table = checkpoint["encoder/embedding/embeddings"]
     assert not table[-1].any()
@@ -210,14 +285,21 @@ def test_other_vocabularies_keep_the_words_that_both_have(imported, system, tmp_
     changed = other_system(system, imported, reload_other_vocabularies=True, **options)
     before = changed.model.encoder.embedding.table.numpy()
     said = reload_weights(changed, imported)
-    words, former = changed.vocabularies.source.words, system.vocabularies.source.words
+    words = changed.vocabularies.source.words
+    former = system.vocabularies.source.words
     kept = [word for word in words if word in former]
     assert f"the vectors of {len(kept)} of 20 source words are kept" in said[0]
     assert {"c", "</s>", "<unk>"} < set(kept) < set(words)
-    after, old = changed.model.encoder.embedding.table.numpy(), system.model.encoder.embedding.table.numpy()
+    after = changed.model.encoder.embedding.table.numpy()
+    old = system.model.encoder.embedding.table.numpy()
     for i, word in enumerate(words):
-        np.testing.assert_array_equal(after[i], old[former.index(word)] if word in former else before[i])
+        np.testing.assert_array_equal(
+            after[i], old[former.index(word)] if word in former else before[i]
+        )
     np.testing.assert_array_equal(after[20], old[48])  # padding
     kernel = "encoder/layer_1/feed_forward/inner_kernel"
-    values = [next(each for each in some.model.variables if each.path == kernel) for some in (changed, system)]
+    values = [
+        next(each for each in some.model.variables if each.path == kernel)
+        for some in (changed, system)
+    ]
     np.testing.assert_array_equal(*values)

@@ -66,9 +66,15 @@ def compressed(folder):
         (options(model_type="bart"), "model_type is 'bart'"),
         (options(normalize_before=True), "normalize_before is True"),
         (options(static_position_embeddings=False), "static_position_embeddings is False"),
-        (options(share_encoder_decoder_embeddings=False), "share_encoder_decoder_embeddings is False"),
+        (
+            options(share_encoder_decoder_embeddings=False),
+            "share_encoder_decoder_embeddings is False",
+        ),
         (options(scale_embedding=None), "scale_embedding is False"),
-        (options(encoder_ffn_dim=25), "encoder_ffn_dim and decoder_ffn_dim must be given and equal"),
+        (
+            options(encoder_ffn_dim=25),
+            "encoder_ffn_dim and decoder_ffn_dim must be given and equal",
+        ),
         (options(d_model=None), "d_model must be given"),
         (options(d_model="x"), "must be of type int"),
         (options(d_model=17), "must be a multiple of"),

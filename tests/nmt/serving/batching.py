@@ -17,8 +17,12 @@ class Doubling:
     """A signature that doubles numbers, a call at each release of `go`."""
 
     def __init__(self, joinable=True, releases=0):
-        self.inputs, self.joinable, self.has_rows = {"numbers": tf.TensorSpec([None], tf.int32)}, joinable, True
-        self.go, self.begun, self.sizes = threading.Semaphore(releases), threading.Semaphore(0), []
+        self.inputs = {"numbers": tf.TensorSpec([None], tf.int32)}
+        self.joinable = joinable
+        self.has_rows = True
+        self.go = threading.Semaphore(releases)
+        self.begun = threading.Semaphore(0)
+        self.sizes = []
 
     def run(self, inputs):
         self.sizes.append(len(inputs["numbers"]))
@@ -40,4 +44,6 @@ def with_batcher(work, **limits):
 
 def ask(batcher, signature, rows=1):
     """Begins a request and returns its future."""
-    return asyncio.ensure_future(batcher.run(signature, {"numbers": np.zeros(rows, np.int32)}, rows))
+    return asyncio.ensure_future(
+        batcher.run(signature, {"numbers": np.zeros(rows, np.int32)}, rows)
+    )

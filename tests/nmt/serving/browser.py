@@ -18,13 +18,21 @@ class Browser:
 
     def __init__(self, port):
         self._base = f"http://127.0.0.1:{port}/session"
-        options = {"args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1100,1000"]}
-        wanted = {"browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
+        options = {
+            "args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1100,1000"]
+        }
+        wanted = {
+            "browserName": "chrome",
+            "goog:chromeOptions": options,
+            "goog:loggingPrefs": {"browser": "ALL"},
+        }
         self._base += "/" + self._post("", {"capabilities": {"alwaysMatch": wanted}})["sessionId"]
 
     def _send(self, method, path, value=None):
         data = None if value is None else json.dumps(value).encode()
-        request = urllib.request.Request(self._base + path, data, {"Content-Type": "application/json"}, method=method)
+        request = urllib.request.Request(
+            self._base + path, data, {"Content-Type": "application/json"}, method=method
+        )
         with urllib.request.urlopen(request, timeout=120) as response:
             return json.load(response)["value"]
 
@@ -74,7 +82,9 @@ def chromium():
     """A browser, closed at the end."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    driver = subprocess.Popen(["chromedriver", f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    driver = subprocess.Popen(
+        ["chromedriver", f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         end = time.monotonic() + 60
         while True:

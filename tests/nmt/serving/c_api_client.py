@@ -1,22 +1,39 @@
-"""Serves batches of strings with a SavedModel through TensorFlow's C API, with only Python's standard library.
+"""Serves batches of strings with a SavedModel through TensorFlow's C API, with only Python's
+standard library.
 
 python -I -S c_api_client.py TENSORFLOW OPERATIONS SAVED_MODEL SIGNATURES < batches > results
 
-TENSORFLOW is the folder of TensorFlow's shared libraries, OPERATIONS a library of custom operations. SIGNATURES is a
-JSON object from names of signatures to {"inputs": NAMES, "outputs": NAMES}; NAMES is an object from names to names of
-tensors. Each line of input is a JSON object {"signature_name": ..., "inputs": ...} with a list of strings for each
-input; each line of output is an object from names to lists of values, flattened. Strings are bytes decoded as Latin-1.
-Four threads run lines at the same time.
+TENSORFLOW is the folder of TensorFlow's shared libraries, OPERATIONS a library of custom
+operations. SIGNATURES is a JSON object from names of signatures to {"inputs": NAMES, "outputs":
+NAMES}; NAMES is an object from names to names of tensors. Each line of input is a JSON object
+{"signature_name": ..., "inputs": ...} with a list of strings for each input; each line of output is
+an object from names to lists of values, flattened. Strings are bytes decoded as Latin-1. Four
+threads run lines at the same time.
 """
 
 import ctypes
 import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from ctypes import POINTER, byref, c_bool, c_char_p, c_float, c_int, c_int32, c_int64, c_size_t, c_void_p
+from ctypes import (
+    POINTER,
+    byref,
+    c_bool,
+    c_char_p,
+    c_float,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_void_p,
+)
 
-FLOAT, INT32, STRING, BOOL = 1, 3, 7, 10  # TF_FLOAT, TF_INT32, TF_STRING, TF_BOOL
-STRING_SIZE, OK = 24, 0  # sizeof(TF_TString), TF_OK
+FLOAT = 1  # TF_FLOAT, TF_INT32, TF_STRING, TF_BOOL
+INT32 = 3
+STRING = 7
+BOOL = 10
+STRING_SIZE = 24  # sizeof(TF_TString), TF_OK
+OK = 0
 
 
 class Output(ctypes.Structure):
@@ -30,23 +47,46 @@ class Session:
         ctypes.CDLL(f"{tensorflow}/libtensorflow_framework.so.2", ctypes.RTLD_GLOBAL)
         self._library = ctypes.CDLL(f"{tensorflow}/libtensorflow_cc.so.2", ctypes.RTLD_GLOBAL)
         self._checked("TF_LoadLibrary", c_void_p, operations.encode())
-        self._graph, options = self._call("TF_NewGraph", c_void_p), self._call("TF_NewSessionOptions", c_void_p)
+        self._graph = self._call("TF_NewGraph", c_void_p)
+        options = self._call("TF_NewSessionOptions", c_void_p)
         tags = (c_char_p * 1)(b"serve")
-        model = (c_void_p(options), None, saved_model.encode(), tags, c_int(1), c_void_p(self._graph), None)
+        model = (
+            c_void_p(options),
+            None,
+            saved_model.encode(),
+            tags,
+            c_int(1),
+            c_void_p(self._graph),
+            None,
+        )
         self._session = self._checked("TF_LoadSessionFromSavedModel", c_void_p, *model)
 
     def run(self, inputs: dict[str, list[bytes]], targets: list[str]) -> list[list]:
         """Feeds strings to tensors and returns the values of others."""
-        sources, targets = ((Output * len(names))(*map(self._output, names)) for names in (inputs, targets))
+        sources, targets = (
+            (Output * len(names))(*map(self._output, names)) for names in (inputs, targets)
+        )
         values = (c_void_p * len(inputs))(*map(self._tensor, inputs.values()))
         found = (c_void_p * len(targets))()
-        given = (sources, values, c_int(len(values)), targets, found, c_int(len(found)), None, c_int(0), None)
+        given = (
+            sources,
+            values,
+            c_int(len(values)),
+            targets,
+            found,
+            c_int(len(found)),
+            None,
+            c_int(0),
+            None,
+        )
         self._checked("TF_SessionRun", None, c_void_p(self._session), None, *given)
         return list(map(self._values, found))
 
     def _output(self, name: str) -> Output:
         operation, _, index = name.partition(":")
-        found = self._call("TF_GraphOperationByName", c_void_p, c_void_p(self._graph), operation.encode())
+        found = self._call(
+            "TF_GraphOperationByName", c_void_p, c_void_p(self._graph), operation.encode()
+        )
         assert found, name
         return Output(found, int(index))
 
@@ -66,14 +106,22 @@ class Session:
         kind = self._call("TF_TensorType", c_int, c_void_p(tensor))
         if kind != STRING:
             return (
-                list(({FLOAT: c_float, INT32: c_int32, BOOL: c_bool}[kind] * count).from_address(start))
+                list(
+                    ({FLOAT: c_float, INT32: c_int32, BOOL: c_bool}[kind] * count).from_address(
+                        start
+                    )
+                )
                 if count
                 else []
             )
         places = [c_void_p(start + i * STRING_SIZE) for i in range(count)]
-        contents = [self._call("TF_StringGetDataPointer", POINTER(ctypes.c_char), place) for place in places]
+        contents = [
+            self._call("TF_StringGetDataPointer", POINTER(ctypes.c_char), place) for place in places
+        ]
         sizes = [self._call("TF_StringGetSize", c_size_t, place) for place in places]
-        return [ctypes.string_at(content, size) for content, size in zip(contents, sizes, strict=True)]
+        return [
+            ctypes.string_at(content, size) for content, size in zip(contents, sizes, strict=True)
+        ]
 
     def _checked(self, name: str, result, *arguments):
         status = self._call("TF_NewStatus", c_void_p)  # one for each call, since threads call
@@ -89,13 +137,17 @@ class Session:
 
 
 def main() -> None:
-    session, signatures = Session(*sys.argv[1:4]), json.loads(sys.argv[4])
+    session = Session(*sys.argv[1:4])
+    signatures = json.loads(sys.argv[4])
 
     def serve(line: str) -> dict[str, list]:
         request = json.loads(line)
-        inputs, outputs = (signatures[request["signature_name"]][side] for side in ("inputs", "outputs"))
+        inputs, outputs = (
+            signatures[request["signature_name"]][side] for side in ("inputs", "outputs")
+        )
         given = {
-            tensor: [text.encode("latin-1") for text in request["inputs"][name]] for name, tensor in inputs.items()
+            tensor: [text.encode("latin-1") for text in request["inputs"][name]]
+            for name, tensor in inputs.items()
         }
         found = session.run(given, list(outputs.values()))
         return {

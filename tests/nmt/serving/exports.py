@@ -14,8 +14,16 @@ from nmt.serving.saved_model import save_signatures
 from nmt.serving.signatures import Signatures
 from nmt.text.batches import LONGEST
 
-SOURCE = ["Größe, so viel wie möglich!", "Das ist ein Haus.", "Ein Haus ist das?", "viel Haus, 42 Wege", "שלום 世界"]
-TARGET = ["".join(chr(0x430 + (i * i + j) % 32) for j in range(i + 3)) + " дом жук щи" for i in range(20)]
+SOURCE = [
+    "Größe, so viel wie möglich!",
+    "Das ist ein Haus.",
+    "Ein Haus ist das?",
+    "viel Haus, 42 Wege",
+    "שלום 世界",
+]
+TARGET = [
+    "".join(chr(0x430 + (i * i + j) % 32) for j in range(i + 3)) + " дом жук щи" for i in range(20)
+]
 
 
 ARCHITECTURES = {
@@ -42,7 +50,9 @@ def make_model(vocabularies, kind, architecture="rnn"):
 
 def make_signatures(vocabularies, kind, architecture="rnn"):
     model = make_model(vocabularies, kind, architecture)
-    translator = Translator(vocabularies, model, DecodingOptions(beam_size=2, translation_maxlen=10))
+    translator = Translator(
+        vocabularies, model, DecodingOptions(beam_size=2, translation_maxlen=10)
+    )
     return Signatures(vocabularies, model, translator)
 
 
@@ -53,7 +63,10 @@ def save(signatures, path):
 
 def models(*quick):
     """Runs a test on these models and, as a slow test, on the others."""
-    params = [name if name in quick else pytest.param(name, marks=pytest.mark.slow) for name in ARCHITECTURES]
+    params = [
+        name if name in quick else pytest.param(name, marks=pytest.mark.slow)
+        for name in ARCHITECTURES
+    ]
     return pytest.mark.parametrize("signatures", params, indirect=True, scope="module")
 
 
@@ -81,7 +94,11 @@ def strange_strings(count, seed=1):
         return "".join(draw.choices(draw.choice(letters), k=draw.randrange(40))).encode()
 
     strings = [one() for _ in range(count * 9 // 10)]
-    strings += [*draw.choices(strings, k=count - len(strings) - 2), b"a" * 100_000, "ß ".encode() * 50_000]
+    strings += [
+        *draw.choices(strings, k=count - len(strings) - 2),
+        b"a" * 100_000,
+        "ß ".encode() * 50_000,
+    ]
     return draw.sample(strings, len(strings))
 
 

@@ -49,8 +49,12 @@ CHUNKS = b"11\r\n" + BODY + b"\r\n0\r\n\r\n"
 IN_CHUNKS = (b"Host: localhost", CHUNKED.strip())
 AMBIGUOUS = {
     "both": request(b"Host: localhost", LENGTH, CHUNKED.strip(), body=CHUNKS),
-    "both, length first": request(b"Host: localhost", CHUNKED.strip(), b"Content-Length: 0", body=CHUNKS),
-    "chunked in HTTP/1.0": request(CHUNKED.strip(), body=CHUNKS, start=b"POST /v1/models/toy:predict HTTP/1.0"),
+    "both, length first": request(
+        b"Host: localhost", CHUNKED.strip(), b"Content-Length: 0", body=CHUNKS
+    ),
+    "chunked in HTTP/1.0": request(
+        CHUNKED.strip(), body=CHUNKS, start=b"POST /v1/models/toy:predict HTTP/1.0"
+    ),
     **{
         f"chunked in HTTP/{version}": request(
             b"Host: localhost",
@@ -64,12 +68,18 @@ AMBIGUOUS = {
     "list of lengths": request(b"Host: localhost", b"Content-Length: 17, 18"),
     "signed length": request(b"Host: localhost", b"Content-Length: +17"),
     "space before the colon": request(b"Host: localhost", b"Content-Length : 17"),
-    "space before the first header": request(LENGTH, b"Host: localhost").replace(b"\r\n", b"\r\n ", 1),
-    "not chunked last": request(b"Host: localhost", b"Transfer-Encoding: chunked, identity", body=CHUNKS),
+    "space before the first header": request(LENGTH, b"Host: localhost").replace(
+        b"\r\n", b"\r\n ", 1
+    ),
+    "not chunked last": request(
+        b"Host: localhost", b"Transfer-Encoding: chunked, identity", body=CHUNKS
+    ),
     "unknown coding": request(b"Host: localhost", b"Transfer-Encoding: xchunked", body=CHUNKS),
     "two hosts": request(b"Host: localhost", b"Host: localhost", LENGTH),
     "no host": request(LENGTH),
-    "absolute form": request(b"Host: localhost", LENGTH, start=b"POST http://localhost/v1/models/toy:predict HTTP/1.1"),
+    "absolute form": request(
+        b"Host: localhost", LENGTH, start=b"POST http://localhost/v1/models/toy:predict HTTP/1.1"
+    ),
     "bare CR": request(b"Host: localhost\rX: a", LENGTH),
     "NUL": request(b"Host: localhost", b"X: a\0b", LENGTH),
     "size of a chunk with a sign": request(
@@ -82,7 +92,9 @@ AMBIGUOUS = {
 
 
 @pytest.mark.parametrize("data", AMBIGUOUS.values(), ids=AMBIGUOUS)
-def test_a_request_that_can_be_read_in_two_ways_is_refused_and_nothing_after_it_is_answered(service, data):
+def test_a_request_that_can_be_read_in_two_ways_is_refused_and_nothing_after_it_is_answered(
+    service, data
+):
     found = exchange(service, data + NEXT)
     assert found.startswith(b"HTTP/1.1 400 ")
     assert found.count(b"HTTP/1.1 ") == 1
@@ -96,8 +108,12 @@ def test_a_request_that_can_be_read_in_two_ways_is_refused_and_nothing_after_it_
         request(b"Host: localhost", LENGTH),
         request(*IN_CHUNKS, body=CHUNKS),
         request(b"Host: localhost", LENGTH, LENGTH),  # h11 takes equal lengths, as RFC 9112 allows
-        request(b"Host: localhost", b"X: a\r\n folded", LENGTH),  # and a folded line, in which it replaces the fold
-        request(b"Host: localhost", LENGTH).replace(b"\r\n", b"\n"),  # and lines that end with LF alone
+        request(
+            b"Host: localhost", b"X: a\r\n folded", LENGTH
+        ),  # and a folded line, in which it replaces the fold
+        request(b"Host: localhost", LENGTH).replace(
+            b"\r\n", b"\n"
+        ),  # and lines that end with LF alone
     ],
 )
 def test_requests_one_after_the_other_are_answered_in_order(service, data):
@@ -157,7 +173,9 @@ def test_two_connections_from_one_address_are_both_checked(models, start_service
 def test_any_host_and_any_type_can_be_allowed(models, start_service, tmp_path):
     (tmp_path / "any").symlink_to(models)
     service = start_service(tmp_path / "any", "--allowed_hosts", "*", "--any_content_type")
-    status, _, _ = service.request("POST", PREDICT, BODY, {"Host": "a.example", "Content-Type": "text/plain"})
+    status, _, _ = service.request(
+        "POST", PREDICT, BODY, {"Host": "a.example", "Content-Type": "text/plain"}
+    )
     assert status == 200
 
 
@@ -207,7 +225,9 @@ def test_with_a_key_only_its_owners_are_answered(models, start_service, tmp_path
     assert "0123456789abcdef" not in service.log.read_text()
 
 
-@pytest.mark.parametrize("content", [b"", b"fifteen-letters", b"two words, long ones", "schlüssel-schlüssel".encode()])
+@pytest.mark.parametrize(
+    "content", [b"", b"fifteen-letters", b"two words, long ones", "schlüssel-schlüssel".encode()]
+)
 def test_an_unusable_key_is_refused(tmp_path, content):
     (tmp_path / "key").write_bytes(content)
     with pytest.raises(UserError, match=r"the key file .*key "):

@@ -33,7 +33,8 @@ def test_a_response_is_sent_in_pieces():
 
 @pytest.mark.parametrize("stop_after", [None, 1])
 def test_responses_count_until_they_are_sent_or_the_client_has_left(stop_after):
-    outbox, large = Outbox(2 * PIECE), bytes(PIECE + 1)
+    outbox = Outbox(2 * PIECE)
+    large = bytes(PIECE + 1)
     first = outbox.response(large)
     with pytest.raises(Refused, match="read slowly") as refused:
         outbox.response(large)

@@ -13,7 +13,8 @@ from tests.nmt.serving.batching import Doubling, ask, with_batcher
 
 
 def test_a_request_larger_than_a_batch_is_computed_in_pieces():
-    signature, numbers = Doubling(releases=9), np.arange(10, dtype=np.int32)
+    signature = Doubling(releases=9)
+    numbers = np.arange(10, dtype=np.int32)
     found = with_batcher(lambda batcher: batcher.run(signature, {"numbers": numbers}, 10), batch=4)
     np.testing.assert_array_equal(found["doubles"], 2 * numbers)
     assert signature.sizes == [4, 4, 2]
@@ -51,7 +52,8 @@ def test_others_are_computed_between_the_pieces_of_a_large_request():
 
 def test_a_batch_is_limited_by_bytes_too():
     """By 128 bytes for each of its rows: 1,280, which three rows of 400 do not exceed."""
-    signature, numbers = Doubling(releases=9), np.arange(1000, dtype=np.int32).reshape(10, 100)
+    signature = Doubling(releases=9)
+    numbers = np.arange(1000, dtype=np.int32).reshape(10, 100)
     found = with_batcher(lambda batcher: batcher.run(signature, {"numbers": numbers}, 10), batch=10)
     np.testing.assert_array_equal(found["doubles"], 2 * numbers)
     assert signature.sizes == [3, 3, 3, 1]
@@ -84,10 +86,14 @@ def test_a_batch_may_have_as_many_bytes_as_the_limit_and_no_more():
 
 def test_requests_of_different_signatures_are_not_joined():
     async def work(batcher):
-        one, other = Doubling(), Doubling()
+        one = Doubling()
+        other = Doubling()
         calls = [ask(batcher, one)]
         await asyncio.to_thread(one.begun.acquire)
-        calls += [ask(batcher, signature, rows) for signature, rows in ((one, 1), (other, 2), (one, 3), (other, 4))]
+        calls += [
+            ask(batcher, signature, rows)
+            for signature, rows in ((one, 1), (other, 2), (one, 3), (other, 4))
+        ]
         await asyncio.sleep(0)
         for signature in (one, other):
             signature.go.release(9)
@@ -99,16 +105,24 @@ def test_requests_of_different_signatures_are_not_joined():
 
 def test_a_row_that_is_larger_than_a_batch_is_computed_alone():
     signature = Doubling(releases=9)
-    with_batcher(lambda batcher: batcher.run(signature, {"numbers": np.zeros((3, 129), np.int32)}, 3), batch=4)
+    with_batcher(
+        lambda batcher: batcher.run(signature, {"numbers": np.zeros((3, 129), np.int32)}, 3),
+        batch=4,
+    )
     assert signature.sizes == [1, 1, 1]
 
 
 def test_a_queue_is_limited_by_bytes_too_but_takes_one_request_of_any_size():
     async def work(batcher):
         signature = Doubling(releases=9)
-        calls = [batcher.run(signature, {"numbers": np.zeros(rows, np.int32)}, rows) for rows in (100, 1)]
+        calls = [
+            batcher.run(signature, {"numbers": np.zeros(rows, np.int32)}, rows) for rows in (100, 1)
+        ]
         found = await asyncio.gather(*calls, return_exceptions=True)
-        return [each.status_code if isinstance(each, Refused) else len(each["doubles"]) for each in found]
+        return [
+            each.status_code if isinstance(each, Refused) else len(each["doubles"])
+            for each in found
+        ]
 
     assert with_batcher(work, queue_bytes=100) == [100, 429]
 
@@ -119,7 +133,9 @@ def test_pieces_whose_outputs_have_no_rows_are_computed_again_as_a_whole():
             return {"sum": super().run(inputs)["doubles"].sum(keepdims=True)}
 
     signature = Summing(releases=9)
-    found = with_batcher(lambda batcher: batcher.run(signature, {"numbers": np.arange(10)}, 10), batch=4)
+    found = with_batcher(
+        lambda batcher: batcher.run(signature, {"numbers": np.arange(10)}, 10), batch=4
+    )
     assert found["sum"].tolist() == [90]
     assert signature.sizes == [4, 10]
 
@@ -157,7 +173,10 @@ def test_requests_without_rows_take_places_in_the_queue():
         nothing = {"numbers": np.zeros(0, np.int32)}
         calls = [batcher.run(signature, nothing, 0) for _ in range(5)]
         found = await asyncio.gather(*calls, return_exceptions=True)
-        return [each.status_code if isinstance(each, Refused) else each["doubles"].tolist() for each in found]
+        return [
+            each.status_code if isinstance(each, Refused) else each["doubles"].tolist()
+            for each in found
+        ]
 
     assert with_batcher(work, queue=3) == [[], [], [], 429, 429]
 
@@ -190,7 +209,8 @@ def test_a_failed_batch_is_not_computed_again_for_callers_who_have_left():
 
 def test_what_a_large_request_has_not_yet_put_into_the_queue_is_not_waited_for():
     """A worker whose batch had two rows waits for two, although more rows of a large request are still to come."""
-    large, small = Doubling(), Doubling(releases=9)
+    large = Doubling()
+    small = Doubling(releases=9)
 
     async def work(batcher):
         begun = ask(batcher, large, 8)

@@ -39,7 +39,8 @@ def test_two_workers_share_the_rows_that_wait():
 
 
 def test_nothing_is_left_to_a_worker_that_is_busy():
-    long, short = Doubling(), Doubling(releases=9)
+    long = Doubling()
+    short = Doubling(releases=9)
 
     async def work(batcher):
         begun = ask(batcher, long)
@@ -54,7 +55,8 @@ def test_nothing_is_left_to_a_worker_that_is_busy():
 
 def test_a_worker_waits_for_the_callers_of_its_last_batch_alone():
     """The rows of another worker, whose callers still wait for it, are not expected."""
-    long, short = Doubling(), Doubling(releases=9)
+    long = Doubling()
+    short = Doubling(releases=9)
 
     async def work(batcher):
         begun = ask(batcher, long, 8)

@@ -1,4 +1,7 @@
-"""The clients of TensorFlow Serving: REST against the service, gRPC against a stand-in of that API on loopback."""
+"""The clients of TensorFlow Serving:
+
+REST against the service, gRPC against a stand-in of that API on loopback.
+"""
 
 import json
 import shutil
@@ -42,8 +45,14 @@ class Busy(BaseHTTPRequestHandler):
     """Gives the answers of a list, one a request, then translates by upper case."""
 
     def do_POST(self):
-        lines = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["inputs"]["sources"]
-        good = (200, {}, json.dumps({"outputs": {"translations": [line.upper() for line in lines]}}))
+        lines = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["inputs"][
+            "sources"
+        ]
+        good = (
+            200,
+            {},
+            json.dumps({"outputs": {"translations": [line.upper() for line in lines]}}),
+        )
         status, headers, body = self.server.answers.pop(0) if self.server.answers else good
         self.send_response(status)
         for name, value in headers.items():
@@ -89,7 +98,11 @@ def test_the_rest_client_says_what_the_server_says(busy, answer, said):
 @pytest.mark.parametrize("address", ["nowhere", "http://127.0.0.1:port/x", "http://127.0.0.1:1"])
 def test_the_rest_client_says_that_an_address_is_wrong(address):
     run = translate("rest_client.py", address)
-    assert (run.returncode, run.stderr.count(b"\n"), f"no answer from {address}" in run.stderr.decode()) == (2, 1, True)
+    assert (
+        run.returncode,
+        run.stderr.count(b"\n"),
+        f"no answer from {address}" in run.stderr.decode(),
+    ) == (2, 1, True)
 
 
 class StandIn(prediction_service_pb2_grpc.PredictionServiceServicer):
@@ -101,7 +114,10 @@ class StandIn(prediction_service_pb2_grpc.PredictionServiceServicer):
     def Predict(self, request, context):
         if request.model_spec.name != "toy":
             context.abort(grpc.StatusCode.NOT_FOUND, "Servable not found")
-        inputs = {name: tf.constant(tf.make_ndarray(value), tf.string) for name, value in request.inputs.items()}
+        inputs = {
+            name: tf.constant(tf.make_ndarray(value), tf.string)
+            for name, value in request.inputs.items()
+        }
         response = predict_pb2.PredictResponse()
         for name, value in self._signatures[request.model_spec.signature_name](**inputs).items():
             response.outputs[name].CopyFrom(tf.make_tensor_proto(value.numpy()))
@@ -119,6 +135,9 @@ def test_the_grpc_client(toy):
         expected = [f"LINE {i} é!" for i in range(40)]
         assert (run.returncode, run.stdout.decode().splitlines()) == (0, expected), run.stderr
         run = translate("grpc_client.py", f"127.0.0.1:{port}", "other")
-        assert (run.returncode, b"the server says NOT_FOUND: Servable not found" in run.stderr) == (2, True)
+        assert (run.returncode, b"the server says NOT_FOUND: Servable not found" in run.stderr) == (
+            2,
+            True,
+        )
     finally:
         server.stop(None).wait()

@@ -11,7 +11,9 @@ import pytest
 pytest.importorskip("starlette")
 
 BODY = b'{"inputs": ["a"]}'
-HEAD = b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+HEAD = (
+    b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+)
 REQUEST = HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY)
 MOST = 1000
 
@@ -32,7 +34,9 @@ def connect(service):
     with contextlib.ExitStack() as stack:
 
         def begin(sent=b""):
-            connection = stack.enter_context(socket.create_connection(("127.0.0.1", service.port), timeout=30))
+            connection = stack.enter_context(
+                socket.create_connection(("127.0.0.1", service.port), timeout=30)
+            )
             connection.sendall(sent)
             return connection
 

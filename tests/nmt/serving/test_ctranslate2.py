@@ -55,9 +55,13 @@ def pieces(vocabulary, line):
 
 
 @pytest.mark.parametrize(
-    ("position", "parts"), [("pre", {}), ("post", {}), ("post", MARIAN)], ids=["pre", "post", "marian"]
+    ("position", "parts"),
+    [("pre", {}), ("post", {}), ("post", MARIAN)],
+    ids=["pre", "post", "marian"],
 )
-def test_costs_and_translations_are_ours(kind, position, parts, vocabularies, tmp_path, ctranslate2):
+def test_costs_and_translations_are_ours(
+    kind, position, parts, vocabularies, tmp_path, ctranslate2
+):
     model = make_transformer(kind, position, vocabularies, **parts)
     if kind not in ("layernorm", "rmsnorm"):
         with pytest.raises(UserError, match="normalizes in another way"):
@@ -67,16 +71,24 @@ def test_costs_and_translations_are_ours(kind, position, parts, vocabularies, tm
     engine = ctranslate2.Translator(str(tmp_path / "model"), compute_type="float32")
 
     sides = zip(vocabularies, zip(*PAIRS, strict=True), strict=True)
-    found = engine.score_batch(*([pieces(vocabulary, line) for line in lines] for vocabulary, lines in sides))
+    found = engine.score_batch(
+        *([pieces(vocabulary, line) for line in lines] for vocabulary, lines in sides)
+    )
     costs = [-sum(each.log_probs) for each in found]
     np.testing.assert_allclose(
-        costs, Scorer(vocabularies, model, DecodingOptions(normalization_alpha=0.0)).costs(PAIRS), rtol=1e-4
+        costs,
+        Scorer(vocabularies, model, DecodingOptions(normalization_alpha=0.0)).costs(PAIRS),
+        rtol=1e-4,
     )
 
     lines = [line.encode() for line in SOURCE]
-    translator = Translator(vocabularies, model, DecodingOptions(beam_size=1, translation_maxlen=12))
+    translator = Translator(
+        vocabularies, model, DecodingOptions(beam_size=1, translation_maxlen=12)
+    )
     sources = [pieces(vocabularies[0], line) for line in lines]
-    theirs = engine.translate_batch(sources, beam_size=1, max_decoding_length=12, min_decoding_length=0)
+    theirs = engine.translate_batch(
+        sources, beam_size=1, max_decoding_length=12, min_decoding_length=0
+    )
     words = ["".join(each.hypotheses[0]).replace("▁", " ").strip() for each in theirs]
     assert words == translator.best(lines)
 
@@ -88,7 +100,17 @@ def test_an_rnn_is_refused(vocabularies, tmp_path):
 
 @pytest.mark.parametrize("option", ["-k 3", "-n", "--languages en de"])
 def test_options_of_a_savedmodel_are_refused(tmp_path, capsys, monkeypatch, option):
-    words = ["nmt", "export", "--model", "m", "--to", str(tmp_path / "x"), "--format", "ctranslate2", *option.split()]
+    words = [
+        "nmt",
+        "export",
+        "--model",
+        "m",
+        "--to",
+        str(tmp_path / "x"),
+        "--format",
+        "ctranslate2",
+        *option.split(),
+    ]
     monkeypatch.setattr("sys.argv", words)
     with pytest.raises(SystemExit, match="2"):
         main()

@@ -19,7 +19,10 @@ CHUNKED = b"Transfer-Encoding: chunked\r\n"
 
 def head(method=b"POST", path=PREDICT, length=None, more=b""):
     size = b"" if length is None else b"Content-Length: %d\r\n" % length
-    line = b"%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" % (method, path)
+    line = b"%s %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" % (
+        method,
+        path,
+    )
     return b"%s%s%s\r\n" % (line, size, more)
 
 
@@ -44,7 +47,10 @@ def exchange(port, parts, pause=0.0, read=True, leave=True):
 def answered(port, parts, pause=0.0):
     """Sends a request after which the service closes the connection; returns the answer, which must come."""
     found = exchange(port, parts, pause, leave=False)
-    assert found[:12] in [b"HTTP/1.1 %d" % status for status in (200, 400, 404, 405, 413)], (found[:100], parts[0])
+    assert found[:12] in [b"HTTP/1.1 %d" % status for status in (200, 400, 404, 405, 413)], (
+        found[:100],
+        parts[0],
+    )
     return found
 
 
@@ -57,10 +63,17 @@ def strange_body(draw, port):
         [
             draw.randbytes(draw.randrange(2000)),
             b"[" * draw.randrange(1, 200_000),
-            json.dumps({"inputs": [draw.choice([None, 1, -1.5, {}, [], [[]], True, "a" * 5000])] * 5}).encode(),
-            json.dumps({draw.choice(["inputs", "instances", "x"]): {"sources": draw.choice(["a", 1, {}])}}).encode(),
             json.dumps(
-                {"inputs": ["a"], "signature_name": draw.choice(["", "x" * 9999, None, "../..", "add"])}
+                {"inputs": [draw.choice([None, 1, -1.5, {}, [], [[]], True, "a" * 5000])] * 5}
+            ).encode(),
+            json.dumps(
+                {draw.choice(["inputs", "instances", "x"]): {"sources": draw.choice(["a", 1, {}])}}
+            ).encode(),
+            json.dumps(
+                {
+                    "inputs": ["a"],
+                    "signature_name": draw.choice(["", "x" * 9999, None, "../..", "add"]),
+                }
             ).encode(),
             json.dumps({"inputs": ["a"]}).encode(draw.choice(["utf-16", "utf-32"])),
             b'{"inputs": ["%s"]}' % (b"\\ud83d" * draw.randrange(1, 100)),
@@ -87,19 +100,26 @@ def strange_path(draw, port):
         "%ff",
     ]
     path = "/" + "/".join(draw.choices(parts, k=draw.randrange(1, 6)))
-    return answered(port, [head(draw.choice([b"GET", b"POST", b"PUT", b"X"]), path.encode(), 0, CLOSE)])
+    return answered(
+        port, [head(draw.choice([b"GET", b"POST", b"PUT", b"X"]), path.encode(), 0, CLOSE)]
+    )
 
 
 def too_large(draw, port):
     if draw.random() < 0.5:
         length = draw.choice([2**21, 2**62, 10**30])
-        return answered(port, [head(length=length, more=CLOSE), b" " * (length if length == 2**21 else 0)])
+        return answered(
+            port, [head(length=length, more=CLOSE), b" " * (length if length == 2**21 else 0)]
+        )
     chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
     return answered(port, [head(more=CHUNKED + CLOSE), *[chunk] * 20, b"0\r\n\r\n"])
 
 
 def large_headers(draw, port):
-    return exchange(port, [b"GET / HTTP/1.1\r\n", *[b"X: %s\r\n" % (b"a" * 9000)] * draw.randrange(1, 20), b"\r\n"])
+    return exchange(
+        port,
+        [b"GET / HTTP/1.1\r\n", *[b"X: %s\r\n" % (b"a" * 9000)] * draw.randrange(1, 20), b"\r\n"],
+    )
 
 
 def cut(draw, port):
@@ -109,24 +129,32 @@ def cut(draw, port):
 
 def slow(draw, port):
     whole = head(length=20, more=CLOSE) + b'{"inputs": ["abcd"]}'
-    found = answered(port, [whole[i : i + 12] for i in range(0, len(whole), 12)], draw.random() / 20)
+    found = answered(
+        port, [whole[i : i + 12] for i in range(0, len(whole), 12)], draw.random() / 20
+    )
     assert b"ABCD!" in found
     return found
 
 
 def two_lengths(draw, port):
-    return exchange(port, [head(length=5, more=b"Content-Length: 50\r\n" + CHUNKED), b"0\r\n\r\nGET /"])
+    return exchange(
+        port, [head(length=5, more=b"Content-Length: 50\r\n" + CHUNKED), b"0\r\n\r\nGET /"]
+    )
 
 
 def bad_chunk(draw, port):
-    method, path = draw.choice([(b"GET", b"/healthz"), (b"POST", b"/v1/models/none:predict"), (b"POST", PREDICT)])
+    method, path = draw.choice(
+        [(b"GET", b"/healthz"), (b"POST", b"/v1/models/none:predict"), (b"POST", PREDICT)]
+    )
     return answered(port, [head(method, path, more=CHUNKED), b"ZZ\r\n"], draw.random() / 50)
 
 
 def ask_for_much(port, words, more=b""):
     """Returns a connection on which a response of four bytes for each pair of words comes."""
     text = "a " * words
-    body = json.dumps({"signature_name": "attention", "inputs": {"sources": [text], "targets": [text]}}).encode()
+    body = json.dumps(
+        {"signature_name": "attention", "inputs": {"sources": [text], "targets": [text]}}
+    ).encode()
     connection = socket.create_connection(("127.0.0.1", port), timeout=60)
     connection.sendall(head(length=len(body), more=more) + body)
     return connection
@@ -147,12 +175,25 @@ def reads_slowly(draw, port):
 
 
 KINDS = [
-    *(garbage, strange_body, strange_path, too_large, large_headers, cut, slow, two_lengths, bad_chunk, never_reads),
+    *(
+        garbage,
+        strange_body,
+        strange_path,
+        too_large,
+        large_headers,
+        cut,
+        slow,
+        two_lengths,
+        bad_chunk,
+        never_reads,
+    ),
     reads_slowly,
 ]
 
 
-@pytest.mark.parametrize("workers, count", [(2, 400), pytest.param(1, 10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "workers, count", [(2, 400), pytest.param(1, 10_000, marks=pytest.mark.slow)]
+)
 def test_hostile_requests(toy, start_service, tmp_path, workers, count):
     shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
     service = start_service(tmp_path / "models", "--workers", workers)
@@ -199,7 +240,9 @@ def test_a_connection_without_a_request_is_closed(toy, start_service, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_client_that_reads_nothing_is_cut_off_and_one_that_reads_slowly_is_not(toy, start_service, tmp_path):
+def test_a_client_that_reads_nothing_is_cut_off_and_one_that_reads_slowly_is_not(
+    toy, start_service, tmp_path
+):
     shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
     service = start_service(tmp_path / "models", "--timeout", 5)
     words = 2000
@@ -212,7 +255,10 @@ def test_a_client_that_reads_nothing_is_cut_off_and_one_that_reads_slowly_is_not
                 time.sleep(pause)
         return sum(found)
 
-    with ask_for_much(service.port, words) as silent, ask_for_much(service.port, words, CLOSE) as slow:
+    with (
+        ask_for_much(service.port, words) as silent,
+        ask_for_much(service.port, words, CLOSE) as slow,
+    ):
         assert read(slow, 0.5) > 4 * words**2
         end = time.monotonic() + 120
         while "a client does not read its response" not in service.log.read_text():

@@ -28,7 +28,9 @@ print(json.dumps({name: value.numpy().tolist() for name, value in found.items()}
 def ids(vocabularies):
     """The signatures of ids for the model and the options of the fixture of the strings."""
     model = make_model(vocabularies, "layernorm", "transformer")
-    translator = Translator(vocabularies, model, DecodingOptions(beam_size=2, translation_maxlen=10))
+    translator = Translator(
+        vocabularies, model, DecodingOptions(beam_size=2, translation_maxlen=10)
+    )
     return IdSignatures(vocabularies[0].size, model, translator)
 
 
@@ -38,12 +40,18 @@ def export(ids, tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_translations_are_those_of_the_strings_without_tensorflow_text(vocabularies, export, run_python, tmp_path):
-    """In a process that does not import it. There are more sentences than in a slice, and one that is too long."""
+def test_the_translations_are_those_of_the_strings_without_tensorflow_text(
+    vocabularies, export, run_python, tmp_path
+):
+    """In a process that does not import it.
+
+    There are more sentences than in a slice, and one that is too long.
+    """
     source, target = vocabularies
     lines = [*LINES, "Haus " * (LONGEST + 1)]
     signatures = make_signatures(vocabularies, "layernorm", "transformer")
-    expected, sources = signatures.serve(tf.constant(lines)), source.encode(lines)
+    expected = signatures.serve(tf.constant(lines))
+    sources = source.encode(lines)
     (tmp_path / "sources").write_text(json.dumps(sources.to_tensor(0).numpy().tolist()))
     run = run_python(SERVE, export, tmp_path / "sources")
     assert run.returncode == 0, run.stderr
@@ -51,12 +59,19 @@ def test_the_translations_are_those_of_the_strings_without_tensorflow_text(vocab
     words = tf.RaggedTensor.from_tensor(tf.constant(found["translations"]), padding=0)
     assert target.decode(words).numpy().tolist() == expected["translations"].numpy().tolist()
     np.testing.assert_allclose(found["scores"], expected["scores"], rtol=1e-4, atol=1e-6)
-    assert found["source_cut"] == expected["source_cut"].numpy().tolist() == [False] * len(LINES) + [True]
+    assert (
+        found["source_cut"]
+        == expected["source_cut"].numpy().tolist()
+        == [False] * len(LINES) + [True]
+    )
     assert found["translation_cut"] == expected["translation_cut"].numpy().tolist()
 
 
 def test_a_sentence_ends_at_its_first_0(ids):
-    one, other = (ids.translate_ids(tf.constant(rows)) for rows in ([[3, 4, 0, 5], [0, 7, 7, 7]], [[3, 4], [0, 0]]))
+    one, other = (
+        ids.translate_ids(tf.constant(rows))
+        for rows in ([[3, 4, 0, 5], [0, 7, 7, 7]], [[3, 4], [0, 0]])
+    )
     for name, value in one.items():
         np.testing.assert_allclose(value, other[name], rtol=1e-5)
     assert not one["translations"].numpy()[1].any()
@@ -83,7 +98,9 @@ def test_an_id_outside_of_the_vocabulary_is_refused(ids, wrong):
 
 
 def test_the_graph_has_operations_of_tensorflow_alone(export):
-    (graph,) = saved_model_pb2.SavedModel.FromString((export / "saved_model.pb").read_bytes()).meta_graphs
+    (graph,) = saved_model_pb2.SavedModel.FromString(
+        (export / "saved_model.pb").read_bytes()
+    ).meta_graphs
     functions = graph.graph_def.library.function
     nodes = [*graph.graph_def.node, *(node for function in functions for node in function.node_def)]
     operations = {node.op for node in nodes} - {function.signature.name for function in functions}
@@ -93,7 +110,20 @@ def test_the_graph_has_operations_of_tensorflow_alone(export):
 
 
 def test_the_command_writes_the_export(run, trained, tmp_path):
-    assert run("export", "-m", "model", "--to", "saved", "--format", "savedmodel_ids", "--min_length", 2)[0] == 0
+    assert (
+        run(
+            "export",
+            "-m",
+            "model",
+            "--to",
+            "saved",
+            "--format",
+            "savedmodel_ids",
+            "--min_length",
+            2,
+        )[0]
+        == 0
+    )
     translate = tf.saved_model.load(str(tmp_path / "saved")).signatures["translate_ids"]
     assert translate(sources=tf.constant([[2, 3, 4]]))["translations"].shape[1] >= 2
     card = json.loads((tmp_path / "saved" / "assets.extra" / "model.json").read_text())

@@ -16,39 +16,54 @@ from tests.nmt.serving.test_hostile import KINDS
 pytest.importorskip("starlette")
 
 GOLDEN = Path(__file__).parents[2] / "data" / "golden" / "models"
-CALLERS, HOSTILE, SECONDS = 64, 48, 60
+CALLERS = 64
+HOSTILE = 48
+SECONDS = 60
 
 
 def memory(process):
     """Returns the MiB of a process."""
-    return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{process.pid}/status").read_text())[1]) // 1024
+    return (
+        int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{process.pid}/status").read_text())[1])
+        // 1024
+    )
 
 
 @pytest.mark.slow
 def test_a_minute_of_callers_beside_hostile_clients(run, toy, start_service, tmp_path):
     shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
-    status, _, said = run("export", "-m", GOLDEN / "layernorm", "--to", tmp_path / "models" / "demo" / "1", "-n")
+    status, _, said = run(
+        "export", "-m", GOLDEN / "layernorm", "--to", tmp_path / "models" / "demo" / "1", "-n"
+    )
     assert status == 0, said
     service = start_service(tmp_path / "models")
     lines = (GOLDEN / "test.en").read_text("utf-8").splitlines()
     _, answer = service.predict({"inputs": lines}, "demo")
     expected = dict(zip(lines, answer["outputs"]["translations"], strict=True))
-    before, end = memory(service.process), time.monotonic() + SECONDS
-    statuses, seconds, wrong, rows = collections.Counter(), [], 0, 0
+    before = memory(service.process)
+    end = time.monotonic() + SECONDS
+    statuses = collections.Counter()
+    seconds = []
+    wrong = 0
+    rows = 0
 
     def call(i):
-        draw, found = random.Random(i), []
+        draw = random.Random(i)
+        found = []
         while time.monotonic() < end:
             texts = draw.choices(lines, k=draw.randrange(1, 5))
             begun = time.monotonic()
             status, answer = service.predict({"inputs": texts}, "demo")
             taken = time.monotonic() - begun
-            right = status != 200 or answer["outputs"]["translations"] == [expected[text] for text in texts]
+            right = status != 200 or answer["outputs"]["translations"] == [
+                expected[text] for text in texts
+            ]
             found.append((status, len(texts), taken, right))
         return found
 
     def attack(i):
-        draw, count = random.Random(-i), 0
+        draw = random.Random(-i)
+        count = 0
         while time.monotonic() < end:
             draw.choice(KINDS)(draw, service.port)
             count += 1
@@ -66,9 +81,12 @@ def test_a_minute_of_callers_beside_hostile_clients(run, toy, start_service, tmp
         hostile = sum(each.result() for each in attacks)
     assert service.get("/healthz")[0] == 200
     after = memory(service.process)
-    p50, p95 = statistics.median(seconds), statistics.quantiles(seconds, n=20)[-1]
+    p50 = statistics.median(seconds)
+    p95 = statistics.quantiles(seconds, n=20)[-1]
     print(f"| rows answered, wrong ones among them | {rows:,}, {wrong} |")
-    print(f"| responses by status | {', '.join(f'{status}: {n:,}' for status, n in sorted(statuses.items()))} |")
+    print(
+        f"| responses by status | {', '.join(f'{status}: {n:,}' for status, n in sorted(statuses.items()))} |"
+    )
     print(f"| hostile requests | {hostile:,} |")
     print(f"| p50, p95 of good requests | {1000 * p50:,.0f} ms, {1000 * p95:,.0f} ms |")
     print(f"| MiB before and after | {before:,}, {after:,} |")

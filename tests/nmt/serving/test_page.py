@@ -12,7 +12,9 @@ from tests.nmt.serving.browser import AVAILABLE, chromium
 pytest.importorskip("starlette")
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not AVAILABLE, reason="needs Debian's packages chromium and chromium-driver"),
+    pytest.mark.skipif(
+        not AVAILABLE, reason="needs Debian's packages chromium and chromium-driver"
+    ),
 ]
 TEXT = "return document.getElementById('translation').textContent"
 ERROR = "return document.getElementById('error').textContent"
@@ -45,7 +47,9 @@ def test_the_page(service, browser):
     browser.until("return document.getElementById('card').textContent.includes('Model toy')")
     browser.type("#text", "ein kleines Haus")
     browser.until(f"{TEXT} === 'EIN KLEINES HAUS!'")
-    buttons = "return [...document.querySelectorAll('#alternatives button')].map(each => each.innerText)"
+    buttons = (
+        "return [...document.querySelectorAll('#alternatives button')].map(each => each.innerText)"
+    )
     assert [text.split("\n") for text in browser.run(buttons)] == [
         ["EIN KLEINES HAUS!", "cost 0.25"],
         ["ein kleines haus?", "cost 1.50"],
@@ -58,8 +62,13 @@ def test_the_page(service, browser):
     browser.type("#text", "\n<b>zwei</b>")
     browser.until(f"{TEXT} === 'EIN KLEINES HAUS!\\n<B>ZWEI</B>!'")
     assert browser.run("return document.querySelectorAll('#translation b').length") == 0
-    assert browser.run("return document.getElementById('beam-title').textContent") == "Alternatives for line 2"
-    assert browser.messages() == []  # nothing against the content security policy, no error of the script
+    assert (
+        browser.run("return document.getElementById('beam-title').textContent")
+        == "Alternatives for line 2"
+    )
+    assert (
+        browser.messages() == []
+    )  # nothing against the content security policy, no error of the script
 
 
 def test_the_keyboard_reaches_everything_and_all_has_a_name(service, browser):
@@ -70,17 +79,31 @@ def test_the_keyboard_reaches_everything_and_all_has_a_name(service, browser):
     browser.run("document.getElementById('text').focus()")
     for _ in range(4):
         browser.press(TAB)
-        reached.append(browser.run("return document.activeElement.id || document.activeElement.textContent"))
+        reached.append(
+            browser.run("return document.activeElement.id || document.activeElement.textContent")
+        )
     assert reached == ["translation", "A B!cost 0.25", "a b?cost 1.50", "picture"]
     browser.run("document.querySelectorAll('#alternatives button')[1].focus()")
     browser.press("\ue007")  # Enter
-    browser.until("return document.querySelectorAll('#alternatives button')[1].ariaPressed === 'true'")
+    browser.until(
+        "return document.querySelectorAll('#alternatives button')[1].ariaPressed === 'true'"
+    )
     nodes = browser.command("Accessibility.getFullAXTree")["nodes"]
-    named = {node["role"]["value"]: node["name"]["value"] for node in nodes if node.get("name", {}).get("value")}
+    named = {
+        node["role"]["value"]: node["name"]["value"]
+        for node in nodes
+        if node.get("name", {}).get("value")
+    }
     assert named["textbox"].startswith("Text, one sentence a line")
     assert named["status"].startswith("Translation")
     for node in nodes:
-        if node.get("role", {}).get("value") in ("textbox", "button", "status", "combobox", "image"):
+        if node.get("role", {}).get("value") in (
+            "textbox",
+            "button",
+            "status",
+            "combobox",
+            "image",
+        ):
             assert node["name"]["value"], node
 
 
@@ -88,11 +111,16 @@ def test_the_picture_of_a_long_sentence_is_cut(service, browser):
     browser.open(f"http://127.0.0.1:{service.port}/")
     browser.type("#text", " ".join(f"w{i}" for i in range(75)))
     browser.until("return document.querySelectorAll('#picture rect').length === 60 * 60")
-    assert "the first 60 of its 75 tokens and the first 60 of the 75 tokens of the translation" in browser.run(CUT)
+    assert (
+        "the first 60 of its 75 tokens and the first 60 of the 75 tokens of the translation"
+        in browser.run(CUT)
+    )
     assert len(browser.run(WORDS)) == 60
     assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
     picture(browser, "page-long")
-    browser.run("const t = document.getElementById('text'); t.value = 'a b'; t.dispatchEvent(new Event('input'))")
+    browser.run(
+        "const t = document.getElementById('text'); t.value = 'a b'; t.dispatchEvent(new Event('input'))"
+    )
     browser.until("return document.querySelectorAll('#picture rect').length === 4")
     assert browser.run(CUT) == ""
 
@@ -103,10 +131,15 @@ def test_a_result_keeps_its_own_lines_while_the_text_changes(service, browser):
     browser.until(f"{TEXT} === 'EINS!\\nZWEI DREI!'")
     browser.until("return document.querySelectorAll('#picture rect').length === 4")
     # New text that is not translated yet, with the caret in another line.
-    browser.run("const t = document.getElementById('text'); t.value = 'neu\\n'.repeat(5); t.setSelectionRange(0, 0)")
+    browser.run(
+        "const t = document.getElementById('text'); t.value = 'neu\\n'.repeat(5); t.setSelectionRange(0, 0)"
+    )
     browser.run("document.querySelectorAll('#alternatives button')[1].click()")
     browser.until(f"{WORDS}[0] === 'zwei looks at zwei, 100%'")
-    assert browser.run("return document.getElementById('beam-title').textContent") == "Alternatives for line 2"
+    assert (
+        browser.run("return document.getElementById('beam-title').textContent")
+        == "Alternatives for line 2"
+    )
     assert browser.run(f"{TEXT}") == "EINS!\nZWEI DREI!"
 
 
@@ -119,7 +152,9 @@ def test_errors_are_said_and_go_away(service, browser):
     )
     assert "a request may have 512 rows" in browser.until(ERROR)
     picture(browser, "page-error")
-    browser.run("const t = document.getElementById('text'); t.value = 'b'; t.dispatchEvent(new Event('input'))")
+    browser.run(
+        "const t = document.getElementById('text'); t.value = 'b'; t.dispatchEvent(new Event('input'))"
+    )
     browser.until(f"{TEXT} === 'B!'")
     assert browser.run(ERROR) == ""
 
@@ -208,12 +243,22 @@ def test_text_from_right_to_left(service, browser):
 
 
 def test_dark_and_phone(service, browser):
-    browser.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
-    browser.command("Emulation.setDeviceMetricsOverride", width=360, height=780, deviceScaleFactor=2, mobile=True)
+    browser.command(
+        "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}]
+    )
+    browser.command(
+        "Emulation.setDeviceMetricsOverride",
+        width=360,
+        height=780,
+        deviceScaleFactor=2,
+        mobile=True,
+    )
     browser.open(f"http://127.0.0.1:{service.port}/")
     browser.type("#text", "ein langer Satz mit vielen Wörtern, der auf einem Telefon umbricht")
     browser.until("return document.querySelectorAll('#picture rect').length")
     assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
-    back, front = browser.run("const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]")
+    back, front = browser.run(
+        "const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]"
+    )
     assert sum(map(int, back[4:-1].split(","))) < 150 < 600 < sum(map(int, front[4:-1].split(",")))
     picture(browser, "page-dark-phone")

@@ -60,25 +60,36 @@ def fresh_python(tmp_path_factory):
 
 def required(*names):
     """Returns the names of these distributions and of all their requirements on this machine."""
-    found, todo = set(), list(names)
+    found = set()
+    todo = list(names)
     while todo:
         name = todo.pop().lower().replace("_", "-")
         if name not in found:
             found.add(name)
             needs = map(packaging.requirements.Requirement, importlib.metadata.requires(name) or [])
-            todo += [need.name for need in needs if not need.marker or need.marker.evaluate({"extra": ""})]
+            todo += [
+                need.name
+                for need in needs
+                if not need.marker or need.marker.evaluate({"extra": ""})
+            ]
     return found
 
 
 def served(command, requests, folder):
     """Runs a command that maps requests to results, one JSON value a line; returns the results.
 
-    A request is a list of strings for `serving_default`, or a pair: the name of a signature and its inputs.
+    A request is a list of strings for `serving_default`, or a pair: the name of a signature and its
+    inputs.
     """
 
     def line(request):
-        name, inputs = request if isinstance(request, tuple) else ("serving_default", {"sources": request})
-        texts = {each: [string.decode("latin-1") for string in strings] for each, strings in inputs.items()}
+        name, inputs = (
+            request if isinstance(request, tuple) else ("serving_default", {"sources": request})
+        )
+        texts = {
+            each: [string.decode("latin-1") for string in strings]
+            for each, strings in inputs.items()
+        }
         return json.dumps({"signature_name": name, "inputs": texts})
 
     run = subprocess.run(
@@ -103,7 +114,9 @@ def with_python(fresh_python, saved_model):
 
 def with_c(saved_model):
     """The command that serves through the C API to four callers. It can import no package."""
-    operations = Path(tensorflow_text.__file__).parent / "python" / "ops" / "_sentencepiece_tokenizer.so"
+    operations = (
+        Path(tensorflow_text.__file__).parent / "python" / "ops" / "_sentencepiece_tokenizer.so"
+    )
     client = Path(__file__).parent / "c_api_client.py"
     signatures = {
         name: {
@@ -112,7 +125,15 @@ def with_c(saved_model):
         }
         for name, signature in meta_graph(saved_model).signature_def.items()
     }
-    command = [sys.executable, "-I", "-S", client, Path(tf.__file__).parent, operations, saved_model]
+    command = [
+        sys.executable,
+        "-I",
+        "-S",
+        client,
+        Path(tf.__file__).parent,
+        operations,
+        saved_model,
+    ]
     return [*command, json.dumps(signatures)]
 
 
@@ -124,7 +145,9 @@ def meta_graph(saved_model):
 
 @models()
 @pytest.mark.parametrize("count", [300, 10_000])
-def test_every_string_gets_its_own_translation_in_python_and_c(fresh_python, saved_model, signatures, tmp_path, count):
+def test_every_string_gets_its_own_translation_in_python_and_c(
+    fresh_python, saved_model, signatures, tmp_path, count
+):
     """Python and C, with another order and batch size each, give what the signature gives here."""
     strings = strange_strings(count)
     expected = {}
@@ -147,16 +170,25 @@ def test_every_signature_is_served_without_python(saved_model, signatures, tmp_p
     for name, function in signatures.functions.items():
         inputs = [spec.name for spec in function.input_signature]
         for texts in [*in_batches(strings, 5), []]:
-            requests.append((name, {each: (texts if i == 0 else texts[::-1]) for i, each in enumerate(inputs)}))
+            requests.append(
+                (name, {each: (texts if i == 0 else texts[::-1]) for i, each in enumerate(inputs)})
+            )
     results = served(with_c(saved_model), requests, tmp_path)
     for (name, inputs), result in zip(requests, results, strict=True):
-        expected = signatures.functions[name](**{each: tf.constant(texts, tf.string) for each, texts in inputs.items()})
+        expected = signatures.functions[name](
+            **{each: tf.constant(texts, tf.string) for each, texts in inputs.items()}
+        )
         for key, values in expected.items():
             values = values.numpy().ravel()
             if values.dtype == object:
-                assert [text.encode("latin-1") for text in result[key]] == values.tolist(), (name, key)
+                assert [text.encode("latin-1") for text in result[key]] == values.tolist(), (
+                    name,
+                    key,
+                )
             else:
-                np.testing.assert_allclose(result[key], values, rtol=1e-4, atol=1e-6, err_msg=f"{name} {key}")
+                np.testing.assert_allclose(
+                    result[key], values, rtol=1e-4, atol=1e-6, err_msg=f"{name} {key}"
+                )
 
 
 @models()
@@ -170,9 +202,15 @@ for path, copy in zip(sys.argv[1:], sys.argv[2:]):
     tf.saved_model.save(loaded, copy, signatures=loaded.signatures)
 print(loaded.signatures["serving_default"](sources=tf.constant(["Das Haus"]))["translations"].numpy()[0].decode())
 """
-    run = run_python(script, saved_model, tmp_path / "copy", tmp_path / "copy of copy", PYTHONIOENCODING="utf-8")
+    run = run_python(
+        script, saved_model, tmp_path / "copy", tmp_path / "copy of copy", PYTHONIOENCODING="utf-8"
+    )
     assert run.returncode == 0, run.stderr
-    assert not [line for line in run.stderr.splitlines() if "gradient" in line or line.startswith("WARNING:absl")]
+    assert not [
+        line
+        for line in run.stderr.splitlines()
+        if "gradient" in line or line.startswith("WARNING:absl")
+    ]
     assert run.stdout.count("\n") == 1
 
 
@@ -185,7 +223,9 @@ def test_the_warm_up_requests_can_be_read_and_played(saved_model, signatures):
         name = request.model_spec.signature_name
         inputs = {key: tf.make_ndarray(value) for key, value in request.inputs.items()}
         played.append((name, len(inputs["sources"])))
-        assert set(signatures.functions[name](**{key: tf.constant(value) for key, value in inputs.items()}))
+        assert set(
+            signatures.functions[name](**{key: tf.constant(value) for key, value in inputs.items()})
+        )
     assert played == [(name, count) for name in signatures.functions for count in (1, 2)]
 
 
@@ -206,7 +246,10 @@ def test_the_card_names_the_signatures(saved_model, signatures):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not OLDER, reason="needs a Python with TensorFlow and tensorflow-text 2.20: TENSORFLOW_2_20_PYTHON")
+@pytest.mark.skipif(
+    not OLDER,
+    reason="needs a Python with TensorFlow and tensorflow-text 2.20: TENSORFLOW_2_20_PYTHON",
+)
 @models()
 def test_an_export_loads_under_tensorflow_2_20(saved_model, signatures, tmp_path):
     """TensorFlow Serving brings an older TensorFlow than the one that exports."""
@@ -251,8 +294,12 @@ def test_a_saved_model_has_only_operations_of_tensorflow_and_the_tokenizer(saved
     assert_only_operations_of_tensorflow_and_the_tokenizer(saved_model)
 
 
-@pytest.mark.parametrize("architecture", ["rnn", pytest.param("transformer", marks=pytest.mark.slow)])
-def test_the_other_kinds_of_normalization_save_the_same_operations(vocabularies, kind, architecture, tmp_path):
+@pytest.mark.parametrize(
+    "architecture", ["rnn", pytest.param("transformer", marks=pytest.mark.slow)]
+)
+def test_the_other_kinds_of_normalization_save_the_same_operations(
+    vocabularies, kind, architecture, tmp_path
+):
     if kind == "layernorm":
         pytest.skip("is in the test above")
     save(make_signatures(vocabularies, kind, architecture), tmp_path / "saved")
@@ -260,10 +307,14 @@ def test_the_other_kinds_of_normalization_save_the_same_operations(vocabularies,
 
 
 @models()
-@pytest.mark.parametrize("lines", [[b"Ein Haus", b"a\xff", b""] * 30, []], ids=["two batches", "nothing"])
+@pytest.mark.parametrize(
+    "lines", [[b"Ein Haus", b"a\xff", b""] * 30, []], ids=["two batches", "nothing"]
+)
 def test_the_example_serves_any_lines(saved_model, signatures, lines):
     command = [sys.executable, Path(__file__).parents[3] / "examples" / "serve.py", saved_model]
-    run = subprocess.run(command, input=b"".join(line + b"\n" for line in lines), capture_output=True)
+    run = subprocess.run(
+        command, input=b"".join(line + b"\n" for line in lines), capture_output=True
+    )
     assert run.returncode == 0, run.stderr
     assert run.stdout.split(b"\n")[:-1] == best(signatures, lines)
 

@@ -33,16 +33,40 @@ GOOD = [
     ),
     ({"instances": [{"sources": "é"}]}, {"predictions": [{"translations": "é!", "scores": 2.0}]}),
     ({"inputs": ["a"]}, {"outputs": {"translations": ["A!"], "scores": [1.0]}}),
-    ({"inputs": {"sources": ["a", b64(b"b")]}}, {"outputs": {"translations": ["A!", "B!"], "scores": [1.0, 1.0]}}),
+    (
+        {"inputs": {"sources": ["a", b64(b"b")]}},
+        {"outputs": {"translations": ["A!", "B!"], "scores": [1.0, 1.0]}},
+    ),
     ({"inputs": {"sources": []}}, {"outputs": {"translations": [], "scores": []}}),
-    ({"instances": [b64(b"a\xff\0")]}, {"predictions": [{"translations": b64(b"A\xff\0!"), "scores": 3.0}]}),
-    ({"signature_name": "", "inputs": ["a"]}, {"outputs": {"translations": ["A!"], "scores": [1.0]}}),
-    ({"signature_name": "pair", "instances": [{"sources": "a", "targets": "b"}]}, {"predictions": ["ab"]}),
-    ({"signature_name": "pair", "inputs": {"sources": ["a"], "targets": ["b"]}}, {"outputs": ["ab"]}),
-    ({"signature_name": "add", "inputs": [[1, 2], [-3, 4]]}, {"outputs": {"sums": [3, 1], "flags": [True, False]}}),
-    ({"signature_name": "add", "instances": [[1, 2]]}, {"predictions": [{"sums": 3, "flags": True}]}),
+    (
+        {"instances": [b64(b"a\xff\0")]},
+        {"predictions": [{"translations": b64(b"A\xff\0!"), "scores": 3.0}]},
+    ),
+    (
+        {"signature_name": "", "inputs": ["a"]},
+        {"outputs": {"translations": ["A!"], "scores": [1.0]}},
+    ),
+    (
+        {"signature_name": "pair", "instances": [{"sources": "a", "targets": "b"}]},
+        {"predictions": ["ab"]},
+    ),
+    (
+        {"signature_name": "pair", "inputs": {"sources": ["a"], "targets": ["b"]}},
+        {"outputs": ["ab"]},
+    ),
+    (
+        {"signature_name": "add", "inputs": [[1, 2], [-3, 4]]},
+        {"outputs": {"sums": [3, 1], "flags": [True, False]}},
+    ),
+    (
+        {"signature_name": "add", "instances": [[1, 2]]},
+        {"predictions": [{"sums": 3, "flags": True}]},
+    ),
     ({"signature_name": "halves", "instances": [3]}, {"predictions": [1.5]}),
-    ({"signature_name": "reverse", "instances": ["né"]}, {"predictions": [b64("né".encode()[::-1])]}),
+    (
+        {"signature_name": "reverse", "instances": ["né"]},
+        {"predictions": [b64("né".encode()[::-1])]},
+    ),
 ]
 
 
@@ -104,7 +128,9 @@ BAD = {
 
 @pytest.mark.parametrize("body", BAD, ids=range(len(BAD)))
 def test_a_wrong_request_gets_one_sentence(service, body):
-    status, answer = service.post("/v1/models/toy:predict", body if isinstance(body, bytes) else body.encode())
+    status, answer = service.post(
+        "/v1/models/toy:predict", body if isinstance(body, bytes) else body.encode()
+    )
     assert (status, list(answer)) == (400, ["error"])
     assert BAD[body] in answer["error"]
     assert "\n" not in answer["error"]
@@ -135,12 +161,19 @@ def test_a_wrong_path_gets_one_sentence(service, method, path, status):
 
 
 def test_status_metadata_and_models(service):
-    state = {"version": "1", "state": "AVAILABLE", "status": {"error_code": "OK", "error_message": ""}}
+    state = {
+        "version": "1",
+        "state": "AVAILABLE",
+        "status": {"error_code": "OK", "error_message": ""},
+    }
     assert service.get("/v1/models/toy") == (200, {"model_version_status": [state]})
     assert service.request("HEAD", "/v1/models/toy")[0] == 200
     assert service.get("/v1/models/toy/versions/1") == (200, {"model_version_status": [state]})
     status, found = service.get("/v1/models/toy/metadata")
-    assert (status, found["model_spec"]) == (200, {"name": "toy", "signature_name": "", "version": "1"})
+    assert (status, found["model_spec"]) == (
+        200,
+        {"name": "toy", "signature_name": "", "version": "1"},
+    )
     pair = found["metadata"]["signature_def"]["signature_def"]["pair"]
     assert pair["method_name"] == "tensorflow/serving/predict"
     assert pair["inputs"]["targets"]["dtype"] == "DT_STRING"
@@ -152,8 +185,11 @@ def test_status_metadata_and_models(service):
 
 def test_requests_at_a_time_share_batches_and_get_their_own_results(service):
     """While a slow request runs, others gather; all of one signature are computed together."""
-    batches, rows = service.metric("nmt_batch_rows_count"), service.metric("nmt_batch_rows_sum")
-    slow = threading.Thread(target=service.predict, args=({"signature_name": "slow", "inputs": [20_000]},))
+    batches = service.metric("nmt_batch_rows_count")
+    rows = service.metric("nmt_batch_rows_sum")
+    slow = threading.Thread(
+        target=service.predict, args=({"signature_name": "slow", "inputs": [20_000]},)
+    )
     slow.start()
     until(lambda: service.metric("nmt_rows_running"))
 
@@ -163,7 +199,10 @@ def test_requests_at_a_time_share_batches_and_get_their_own_results(service):
 
     with concurrent.futures.ThreadPoolExecutor(12) as callers:
         for texts, (status, found) in callers.map(call, range(24)):
-            assert (status, found["outputs"]["translations"]) == (200, [f"{text.upper()}!" for text in texts])
+            assert (status, found["outputs"]["translations"]) == (
+                200,
+                [f"{text.upper()}!" for text in texts],
+            )
     slow.join()
     assert service.metric("nmt_batch_rows_sum") - rows == 1 + 48
     assert service.metric("nmt_batch_rows_count") - batches < 1 + 20
@@ -172,7 +211,8 @@ def test_requests_at_a_time_share_batches_and_get_their_own_results(service):
 
 def test_callers_who_send_one_request_after_the_other_share_all_batches(service):
     """If a free worker did not wait for the callers of its last batch, half of them would take turns."""
-    batches, rows = service.metric("nmt_batch_rows_count"), service.metric("nmt_batch_rows_sum")
+    batches = service.metric("nmt_batch_rows_count")
+    rows = service.metric("nmt_batch_rows_sum")
 
     def call(_):
         for _ in range(5):
@@ -186,13 +226,16 @@ def test_callers_who_send_one_request_after_the_other_share_all_batches(service)
 
 def test_a_request_larger_than_a_batch_gets_all_its_rows(service):
     texts = [f"text {i}" for i in range(100)]
-    assert service.predict({"inputs": texts})[1]["outputs"]["translations"] == [f"{text.upper()}!" for text in texts]
+    assert service.predict({"inputs": texts})[1]["outputs"]["translations"] == [
+        f"{text.upper()}!" for text in texts
+    ]
 
 
 def test_others_get_answers_while_a_large_response_is_written(service):
     words = "a " * 2000  # four million attention weights
     large = {"signature_name": "attention", "inputs": {"sources": [words], "targets": [words]}}
-    start, slowest = time.monotonic(), 0.0
+    start = time.monotonic()
+    slowest = 0.0
     with concurrent.futures.ThreadPoolExecutor(1) as callers:
         found = callers.submit(service.request, "POST", "/v1/models/toy:predict", json.dumps(large))
         while not found.done():
@@ -206,13 +249,18 @@ def test_others_get_answers_while_a_large_response_is_written(service):
 
 
 def test_the_mistake_of_one_does_not_fail_others(service):
-    slow = threading.Thread(target=service.predict, args=({"signature_name": "slow", "inputs": [10_000]},))
+    slow = threading.Thread(
+        target=service.predict, args=({"signature_name": "slow", "inputs": [10_000]},)
+    )
     slow.start()
     until(lambda: service.metric("nmt_rows_running"))
     texts = ["ab", "x", "cd", "xx", "ef"]
     with concurrent.futures.ThreadPoolExecutor(5) as callers:
         found = list(
-            callers.map(lambda text: service.predict({"signature_name": "reverse", "instances": [text]}), texts)
+            callers.map(
+                lambda text: service.predict({"signature_name": "reverse", "instances": [text]}),
+                texts,
+            )
         )
     slow.join()
     assert [status for status, _ in found] == [200, 400, 200, 400, 200]
@@ -220,42 +268,64 @@ def test_the_mistake_of_one_does_not_fail_others(service):
 
 
 def test_a_signature_that_does_not_keep_rows_is_computed_alone_or_fails_alone(service):
-    assert service.predict({"signature_name": "broken", "inputs": ["a", "b"]}) == (200, {"outputs": ["ab"]})
+    assert service.predict({"signature_name": "broken", "inputs": ["a", "b"]}) == (
+        200,
+        {"outputs": ["ab"]},
+    )
     found = service.predict({"signature_name": "joined", "inputs": ["a", "b"]})
     assert found == (200, {"outputs": {"text": "ab", "count": 2}})
     status, answer = service.predict({"signature_name": "broken", "instances": ["a", "b"]})
-    assert (status, answer["error"]) == (400, 'the output "one" has no rows; give inputs instead of instances')
+    assert (status, answer["error"]) == (
+        400,
+        'the output "one" has no rows; give inputs instead of instances',
+    )
 
 
 def test_too_much_is_refused(service):
     status, answer = service.predict({"instances": ["a"] * 101})
-    assert (status, answer["error"]) == (413, "a request may have 100 rows, this one has 101; send several")
+    assert (status, answer["error"]) == (
+        413,
+        "a request may have 100 rows, this one has 101; send several",
+    )
     status, answer = service.post("/v1/models/toy:predict", b" " * (1 << 20) + b"{}")
     assert (status, "bytes" in answer["error"]) == (413, True)
-    status, _, _ = service.request("POST", "/v1/models/toy:predict", itertools.repeat(b" " * 65536, 30))
+    status, _, _ = service.request(
+        "POST", "/v1/models/toy:predict", itertools.repeat(b" " * 65536, 30)
+    )
     assert status == 413
     assert service.predict({"instances": ["a"]})[0] == 200
 
 
 @pytest.mark.parametrize("name", ["serving_default", "n_best"])
 def test_a_sentence_that_may_take_too_long_is_refused(service, name):
-    good, long = " ".join(["a"] * 500), " ".join(["a"] * 501)
+    good = " ".join(["a"] * 500)
+    long = " ".join(["a"] * 501)
     assert service.predict({"signature_name": name, "inputs": ["", good, good]})[0] == 200
     status, answer = service.predict({"signature_name": name, "instances": ["b", long]})
-    assert (status, "2000 tokens with its longest translation, one has 2004" in answer["error"]) == (
+    assert (
+        status,
+        "2000 tokens with its longest translation, one has 2004" in answer["error"],
+    ) == (
         400,
         True,
     )
     assert "--tokens" in answer["error"]
-    assert service.predict({"signature_name": "reverse", "inputs": [long]})[0] == 200  # translates nothing
+    assert (
+        service.predict({"signature_name": "reverse", "inputs": [long]})[0] == 200
+    )  # translates nothing
     assert service.predict({"inputs": []})[0] == 200
 
 
 def test_a_body_that_is_much_too_large_is_not_read_to_its_end(service):
     try:
-        status, _, _ = service.request("POST", "/v1/models/toy:predict", itertools.repeat(b" " * 65536, 1000))
+        status, _, _ = service.request(
+            "POST", "/v1/models/toy:predict", itertools.repeat(b" " * 65536, 1000)
+        )
         assert status == 413
-    except (BrokenPipeError, ConnectionResetError):  # the service closed the connection while the body was sent
+    except (
+        BrokenPipeError,
+        ConnectionResetError,
+    ):  # the service closed the connection while the body was sent
         pass
     with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
         start = POST + b"Content-Length: 2000000\r\n"
@@ -274,7 +344,9 @@ def test_a_full_queue_says_try_again_and_a_client_that_leaves_frees_its_place(se
         clients[-1].sendall(head + body)
         time.sleep(0.2)
     until(lambda: service.metric("nmt_rows_running") + service.metric("nmt_rows_waiting") == 100)
-    status, headers, answer = service.request("POST", "/v1/models/toy:predict", '{"instances": ["a"]}')
+    status, headers, answer = service.request(
+        "POST", "/v1/models/toy:predict", '{"instances": ["a"]}'
+    )
     assert (status, headers["retry-after"]) == (429, "1")
     assert json.loads(answer) == {"error": "the queue is full; try again later"}
     assert service.metric("nmt_rows_waiting") == 50

@@ -23,10 +23,15 @@ rnn = pytest.mark.parametrize("signatures", ["rnn"], indirect=True, scope="modul
 
 @models("transformer")
 def test_n_best_counts_what_was_found(signatures):
-    found = {name: value.numpy() for name, value in signatures.n_best(tf.constant(strange_strings(50))).items()}
+    found = {
+        name: value.numpy()
+        for name, value in signatures.n_best(tf.constant(strange_strings(50))).items()
+    }
     assert found["translations"].shape == found["scores"].shape == (50, 2)
     assert set(found["counts"]) == {1, 2}  # an empty sentence has one translation
-    for texts, scores, count in zip(*(found[key] for key in ("translations", "scores", "counts")), strict=True):
+    for texts, scores, count in zip(
+        *(found[key] for key in ("translations", "scores", "counts")), strict=True
+    ):
         assert list(scores[:count]) == sorted(scores[:count])
         assert set(texts[count:]) <= {b""}
         assert set(scores[count:]) <= {0.0}
@@ -35,9 +40,13 @@ def test_n_best_counts_what_was_found(signatures):
 @pytest.mark.slow
 def test_scores_are_those_of_the_command(vocabularies):
     signatures = make_signatures(vocabularies, "layernorm")
-    sources, targets = [*SOURCE, "a", "", "ab " * LONGEST], [*TARGET[:5], "", "", ""]
+    sources = [*SOURCE, "a", "", "ab " * LONGEST]
+    targets = [*TARGET[:5], "", "", ""]
     expected = Scorer(vocabularies, make_model(vocabularies, "layernorm"), DecodingOptions()).costs(
-        [(source.encode(), target.encode()) for source, target in zip(sources, targets, strict=True)]
+        [
+            (source.encode(), target.encode())
+            for source, target in zip(sources, targets, strict=True)
+        ]
     )
     found = signatures.score(tf.constant(sources), tf.constant(targets))["scores"].numpy()
     assert np.isinf(found).tolist() == [False] * 7 + [True]
@@ -57,13 +66,19 @@ def test_only_what_is_longer_than_the_limit_is_cut(signatures, vocabularies):
 @models("transformer")
 def test_translations_begin_with_their_prefixes(signatures):
     """Those without a prefix are as ever. A prefix that is too long is cut, and flagged."""
-    sources, prefixes = [*SOURCE, "", ""], ["дом", "", "жук щи", "", TARGET[19] * 2, "дом", ""]
+    sources = [*SOURCE, "", ""]
+    prefixes = ["дом", "", "жук щи", "", TARGET[19] * 2, "дом", ""]
     found, usual = (
         {name: value.numpy() for name, value in function(*map(tf.constant, inputs)).items()}
-        for function, inputs in ((signatures.with_prefix, (sources, prefixes)), (signatures.serve, (sources,)))
+        for function, inputs in (
+            (signatures.with_prefix, (sources, prefixes)),
+            (signatures.serve, (sources,)),
+        )
     )
     translations = [text.decode() for text in found["translations"]]
-    assert all(text.startswith(prefix[:4]) for text, prefix in zip(translations, prefixes, strict=True))
+    assert all(
+        text.startswith(prefix[:4]) for text, prefix in zip(translations, prefixes, strict=True)
+    )
     assert found["translation_cut"][4]
     for name in ("translations", "scores", "translation_cut"):
         assert all(found[name][i] == usual[name][i] for i in (1, 3, 6))
@@ -75,7 +90,9 @@ def test_a_prefix_that_is_cut_is_flagged_though_the_model_would_end_there(vocabu
     model = make_model(vocabularies, "layernorm")
     bias = model.decoder.output_bias
     bias.assign(bias.numpy() + 100.0 * np.eye(vocabularies[1].size)[0])
-    translator = Translator(vocabularies, model, DecodingOptions(beam_size=2, translation_maxlen=10))
+    translator = Translator(
+        vocabularies, model, DecodingOptions(beam_size=2, translation_maxlen=10)
+    )
     signatures = Signatures(vocabularies, model, translator)
     found = signatures.with_prefix(tf.constant(["a", "a"]), tf.constant([TARGET[19] * 4, "дом"]))
     assert found["translation_cut"].numpy().tolist() == [True, False]
@@ -90,11 +107,16 @@ def test_sides_of_other_lengths_are_refused(signatures):
 @rnn
 def test_attention_has_a_distribution_for_each_target_token(signatures):
     found = signatures.attention(tf.constant(["Das Haus", "x"]), tf.constant(["дом", "жук щи дом"]))
-    weights, source, target = (found[key].numpy() for key in ("attention", "source_tokens", "target_tokens"))
+    weights, source, target = (
+        found[key].numpy() for key in ("attention", "source_tokens", "target_tokens")
+    )
     assert weights.shape == (2, target.shape[1], source.shape[1])
     np.testing.assert_allclose(weights.sum(-1), target != b"", atol=1e-5)
     assert not weights[np.broadcast_to((source == b"")[:, np.newaxis], weights.shape)].any()
-    assert (b"".join(source[0]).decode(), b"".join(target[1]).decode()) == ("▁Das▁Haus</s>", "▁жук▁щи▁дом</s>")
+    assert (b"".join(source[0]).decode(), b"".join(target[1]).decode()) == (
+        "▁Das▁Haus</s>",
+        "▁жук▁щи▁дом</s>",
+    )
 
 
 @rnn
@@ -102,13 +124,20 @@ def test_attention_of_a_large_batch_is_that_of_each_pair(signatures):
     """Many long sources with short targets take several slices."""
     sources = ["Haus " * 900, "Das", "viel " * 400, ""] * 5
     targets = ["дом", "жук щи дом", "", "щи " * 20] * 5
-    found = {key: x.numpy() for key, x in signatures.attention(tf.constant(sources), tf.constant(targets)).items()}
+    found = {
+        key: x.numpy()
+        for key, x in signatures.attention(tf.constant(sources), tf.constant(targets)).items()
+    }
     for i in range(4):
-        alone = signatures.attention(tf.constant(sources[i : i + 1]), tf.constant(targets[i : i + 1]))
+        alone = signatures.attention(
+            tf.constant(sources[i : i + 1]), tf.constant(targets[i : i + 1])
+        )
         _, rows, columns = alone["attention"].shape
         for j in range(i, len(sources), 4):
             weights = found["attention"][j]
-            np.testing.assert_allclose(weights[:rows, :columns], alone["attention"][0], rtol=1e-4, atol=1e-6)
+            np.testing.assert_allclose(
+                weights[:rows, :columns], alone["attention"][0], rtol=1e-4, atol=1e-6
+            )
             assert not weights[rows:].any() and not weights[:, columns:].any()
             for side, length in (("source_tokens", columns), ("target_tokens", rows)):
                 assert found[side][j, :length].tolist() == alone[side].numpy()[0].tolist()
@@ -117,8 +146,12 @@ def test_attention_of_a_large_batch_is_that_of_each_pair(signatures):
 
 @rnn
 def test_too_many_attention_weights_are_refused(signatures):
-    """The first batch has 512 too many. The number of weights of the last does not fit into 32 bits."""
-    long, short = ["Haus " * 900], ["Haus"]
+    """The first batch has 512 too many.
+
+    The number of weights of the last does not fit into 32 bits.
+    """
+    long = ["Haus " * 900]
+    short = ["Haus"]
     for sources, targets in (
         (["Haus " * 511, *short * 2048], [""] * 2049),
         *((long + short * others, long + short * others) for others in (40, 2200)),
@@ -130,7 +163,10 @@ def test_too_many_attention_weights_are_refused(signatures):
 @rnn
 def test_tokens_are_those_that_translation_reads_and_may_write(signatures, vocabularies):
     texts = ["", "Das Haus", "a " * 1500]
-    found = {name: value.numpy().tolist() for name, value in signatures.tokens(tf.constant(texts)).items()}
+    found = {
+        name: value.numpy().tolist()
+        for name, value in signatures.tokens(tf.constant(texts)).items()
+    }
     lengths = vocabularies.source.encode(tf.constant(texts)).row_lengths().numpy()
     assert found["source_tokens"] == [min(length, 1000) for length in lengths.tolist()]
     assert found["translation_tokens"] == [10] * 3  # the limit of these translations
@@ -142,13 +178,17 @@ def test_a_sentence_alone_is_translated_as_in_any_batch(signatures):
     """The words are the same. Costs differ by rounding, because batches sum in another order."""
     strings = strange_strings(60)
     together = signatures.serve(tf.constant(strings))
-    for string, *expected in zip(strings, together["translations"].numpy(), together["scores"].numpy(), strict=True):
+    for string, *expected in zip(
+        strings, together["translations"].numpy(), together["scores"].numpy(), strict=True
+    ):
         alone = signatures.serve(tf.constant([string]))
         assert alone["translations"].numpy()[0] == expected[0]
         np.testing.assert_allclose(alone["scores"].numpy()[0], expected[1], rtol=1e-5)
 
 
-@pytest.mark.parametrize("lengths", [[], [0], [3, 0, 3], [1] * 300, [TOKENS * 2, 1, TOKENS // 3, 5, TOKENS // 3] * 3])
+@pytest.mark.parametrize(
+    "lengths", [[], [0], [3, 0, 3], [1] * 300, [TOKENS * 2, 1, TOKENS // 3, 5, TOKENS // 3] * 3]
+)
 def test_every_row_keeps_its_place_and_slices_keep_their_limits(lengths):
     """The function returns its rows, and the size of its slice in each."""
 

@@ -21,7 +21,9 @@ class Callers:
     """Threads that send requests one after the other and note what comes back."""
 
     def __init__(self, service, count):
-        self._service, self._go, self.found = service, True, []
+        self._service = service
+        self._go = True
+        self.found = []
         self._threads = [threading.Thread(target=self._call, args=(i,)) for i in range(count)]
 
     def _call(self, i):
@@ -47,7 +49,11 @@ def newer(tmp_path_factory):
 
 def version_of(service):
     status, answer = service.get("/v1/models/toy")
-    return {each["version"]: each["state"] for each in answer["model_version_status"]} if status == 200 else status
+    return (
+        {each["version"]: each["state"] for each in answer["model_version_status"]}
+        if status == 200
+        else status
+    )
 
 
 @pytest.mark.slow
@@ -84,7 +90,11 @@ def test_versions_come_and_go_without_a_failed_request(toy, newer, start_service
 
     # A served version whose new files are broken goes on, and says so.
     (models / "toy" / "5" / "saved_model.pb").write_bytes(b"garbage")
-    until(lambda: service.get("/v1/models/toy")[1]["model_version_status"][0]["status"]["error_message"])
+    until(
+        lambda: service.get("/v1/models/toy")[1]["model_version_status"][0]["status"][
+            "error_message"
+        ]
+    )
     assert version_of(service) == {"5": "AVAILABLE"}
     assert service.predict({"inputs": ["a"]})[0] == 200
 
@@ -143,7 +153,9 @@ def test_a_version_with_a_broken_link_does_not_affect_others(toy, tmp_path):
     store = Store(tmp_path / "models")
     store.open()
     assert served(store) == {"toy": 3, "other": 1}
-    shutil.copytree(tmp_path / "models" / "toy" / "2", tmp_path / "models" / "toy" / "4", symlinks=True)
+    shutil.copytree(
+        tmp_path / "models" / "toy" / "2", tmp_path / "models" / "toy" / "4", symlinks=True
+    )
     shutil.copytree(toy, tmp_path / "models" / "other" / "2")
     store.refresh()
     store.refresh()
@@ -154,8 +166,12 @@ def test_a_version_with_a_broken_link_does_not_affect_others(toy, tmp_path):
 @pytest.mark.parametrize(
     "odd", ["assets.extra/model.json", "assets.extra/tf_serving_warmup_requests", "variables/more"]
 )
-@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "device"])
-def test_a_version_with_a_pipe_or_a_device_is_refused_and_does_not_hold_up_others(toy, newer, tmp_path, odd, make):
+@pytest.mark.parametrize(
+    "make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "device"]
+)
+def test_a_version_with_a_pipe_or_a_device_is_refused_and_does_not_hold_up_others(
+    toy, newer, tmp_path, odd, make
+):
     shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
     shutil.copytree(newer, tmp_path / "models" / "toy" / "2")
     file = tmp_path / "models" / "toy" / "2" / odd
@@ -178,7 +194,8 @@ def test_a_version_that_could_not_be_loaded_is_tried_again(toy, newer, tmp_path,
     for version, source in (("1", toy), ("2", newer)):
         shutil.copytree(source, tmp_path / "models" / "toy" / version)
     file = tmp_path / "models" / "toy" / "2" / "saved_model.pb"
-    good, status = file.read_bytes(), file.stat()
+    good = file.read_bytes()
+    status = file.stat()
     file.write_bytes(b"x" * len(good))
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
     store = Store(tmp_path / "models", again)
@@ -275,7 +292,8 @@ def test_a_dropped_version_leaves_the_memory(toy, newer, tmp_path):
 
 
 def test_the_status_says_why_a_version_is_not_served(toy, start_service, tmp_path):
-    models, garbage = tmp_path / "models", b"garbage"
+    models = tmp_path / "models"
+    garbage = b"garbage"
     shutil.copytree(toy, models / "toy" / "1")
     for name, version in (("toy", "2"), ("broken", "1")):
         shutil.copytree(toy, models / name / version)

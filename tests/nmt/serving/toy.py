@@ -10,7 +10,9 @@ import time
 import tensorflow as tf
 
 TEXTS = [tf.TensorSpec([None], tf.string, name="sources")]
-POST = b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+POST = (
+    b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+)
 PAIRS = [*TEXTS, tf.TensorSpec([None], tf.string, name="targets")]
 
 
@@ -28,8 +30,10 @@ class Toy(tf.Module):
 
     @tf.function(input_signature=TEXTS)
     def n_best(self, sources):
-        best, worse = tf.strings.upper(sources) + self.mark, tf.strings.lower(sources) + "?"
-        shape, endless = [tf.size(sources), 2], tf.strings.regex_full_match(sources, ".*endless.*")
+        best = tf.strings.upper(sources) + self.mark
+        worse = tf.strings.lower(sources) + "?"
+        shape = [tf.size(sources), 2]
+        endless = tf.strings.regex_full_match(sources, ".*endless.*")
         return {
             "translations": tf.ensure_shape(tf.stack([best, worse], 1), [None, 2]),
             "scores": tf.ensure_shape(tf.broadcast_to([[0.25, 1.5]], shape), [None, 2]),
@@ -60,8 +64,14 @@ class Toy(tf.Module):
     @tf.function(input_signature=TEXTS)
     def reverse(self, sources):
         """Refuses a text with an x; the reverse of one that is not ASCII is not UTF-8."""
-        tf.debugging.Assert(tf.logical_not(tf.reduce_any(tf.strings.regex_full_match(sources, ".*x.*"))), ["no x"])
-        return {"reversed": tf.strings.reduce_join(tf.reverse(tf.strings.bytes_split(sources).to_tensor(), [1]), 1)}
+        tf.debugging.Assert(
+            tf.logical_not(tf.reduce_any(tf.strings.regex_full_match(sources, ".*x.*"))), ["no x"]
+        )
+        return {
+            "reversed": tf.strings.reduce_join(
+                tf.reverse(tf.strings.bytes_split(sources).to_tensor(), [1]), 1
+            )
+        }
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.int32, name="steps")])
     def slow(self, steps):
@@ -71,7 +81,9 @@ class Toy(tf.Module):
             return i + 1, tf.tanh(x @ x)
 
         x = tf.ones([120, 120]) / 120.0
-        _, x = tf.while_loop(lambda i, _: i < tf.reduce_max(steps), step, (0, x), parallel_iterations=1)
+        _, x = tf.while_loop(
+            lambda i, _: i < tf.reduce_max(steps), step, (0, x), parallel_iterations=1
+        )
         return {"steps": steps + tf.cast(x[0, 0], tf.int32)}
 
     @tf.function(input_signature=[tf.TensorSpec([None], tf.float32, name="numbers")])
@@ -122,7 +134,8 @@ class Client:
     """Talks to a service; `process` is the one that serves."""
 
     def __init__(self, port, process=None):
-        self.port, self.process = port, process
+        self.port = port
+        self.process = process
 
     def request(self, method, path, body=None, headers=None, timeout=60):
         """Returns status, headers and body."""
@@ -138,7 +151,9 @@ class Client:
         return status, json.loads(body)
 
     def post(self, path, value):
-        status, _, body = self.request("POST", path, value if isinstance(value, bytes) else json.dumps(value))
+        status, _, body = self.request(
+            "POST", path, value if isinstance(value, bytes) else json.dumps(value)
+        )
         return status, json.loads(body)
 
     def predict(self, value, model="toy"):

@@ -67,7 +67,9 @@ def test_a_damaged_entry_is_made_again(cache, write_text, damage, name):
 
 
 @pytest.mark.parametrize("damage", [b"3", b'{"a": 1}'], ids=["a number", "an object"])
-def test_a_damaged_record_that_is_still_json_is_made_again(cache, write_text, settled, tmp_path, damage):
+def test_a_damaged_record_that_is_still_json_is_made_again(
+    cache, write_text, settled, tmp_path, damage
+):
     (tmp_path / "text").write_text("any")
     cache.entry("some", write_text)
     assert digest(cache, tmp_path / "text", "9") == "9"
@@ -79,7 +81,10 @@ def test_a_damaged_record_that_is_still_json_is_made_again(cache, write_text, se
 
 def test_many_threads_make_an_entry_once(cache, write_text):
     found = []
-    threads = [threading.Thread(target=lambda: found.append(cache.entry("some", write_text))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: found.append(cache.entry("some", write_text)))
+        for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -122,7 +127,10 @@ def test_the_digest_of_a_file_that_was_just_written_is_not_remembered(cache, tmp
     """Another change within a clock tick would not be seen."""
     (tmp_path / "text").write_text("new")
     answers = iter(["first", "second"])
-    assert [digest(cache, tmp_path / "text", next(answers)) for _ in range(2)] == ["first", "second"]
+    assert [digest(cache, tmp_path / "text", next(answers)) for _ in range(2)] == [
+        "first",
+        "second",
+    ]
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused(cache, tmp_path):
@@ -133,7 +141,8 @@ def test_a_file_that_changes_while_it_is_read_is_refused(cache, tmp_path):
 
 
 def test_only_files_that_changed_are_read_again(cache, tmp_path, settled):
-    paths, read = [tmp_path / name for name in "abc"], []
+    paths = [tmp_path / name for name in "abc"]
+    read = []
     for path in paths:
         path.write_text(path.name)
 

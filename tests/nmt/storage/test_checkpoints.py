@@ -65,15 +65,19 @@ def test_a_damaged_file_is_refused(tmp_path, damage):
     elif damage != "missing":
         save_checkpoint(path, variables(x=np.arange(100)), {}, {})
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(UserError, match="there is no checkpoint" if damage == "missing" else "is damaged"):
+    with pytest.raises(
+        UserError, match="there is no checkpoint" if damage == "missing" else "is damaged"
+    ):
         load_checkpoint(path, variables(x=np.zeros(100)), {})
 
 
 def test_one_flipped_bit_anywhere_is_refused_or_changes_nothing(tmp_path):
     """One bit of every byte. A few bits, such as those of the date, are never read."""
-    path, rng = tmp_path / "a.npz", np.random.default_rng(0)
+    path = tmp_path / "a.npz"
+    rng = np.random.default_rng(0)
     save_checkpoint(path, variables(x=np.arange(8), y=1), {"update": 7}, {})
-    whole, refused = path.read_bytes(), 0
+    whole = path.read_bytes()
+    refused = 0
     with zipfile.ZipFile(path) as archive:
         contents = sum(member.file_size for member in archive.infolist())
     found = variables(x=np.zeros(8), y=0)
@@ -118,10 +122,14 @@ def test_a_newer_version_is_refused(tmp_path):
 
 
 def test_values_that_differ_are_named(tmp_path):
-    save_checkpoint(tmp_path / "a.npz", variables(x=1), {}, {"source vocabulary": "5e3d", "seed": 1})
+    save_checkpoint(
+        tmp_path / "a.npz", variables(x=1), {}, {"source vocabulary": "5e3d", "seed": 1}
+    )
     (found,) = variables(x=0)
     with pytest.raises(UserError, match="another source vocabulary"):
         load_checkpoint(tmp_path / "a.npz", [found], {"source vocabulary": "77f0", "seed": 1})
     np.testing.assert_array_equal(found, 0)
-    load_checkpoint(tmp_path / "a.npz", [found], {"source vocabulary": "5e3d", "seed": 1, "newer option": 2})
+    load_checkpoint(
+        tmp_path / "a.npz", [found], {"source vocabulary": "5e3d", "seed": 1, "newer option": 2}
+    )
     np.testing.assert_array_equal(found, 1)

@@ -37,10 +37,13 @@ def test_a_file_keeps_its_permissions(tmp_path):
         assert (tmp_path / "text").stat().st_mode & 0o777 == mode
 
 
-def test_a_file_is_synced_before_it_replaces_the_old_one_and_its_directory_after(monkeypatch, tmp_path):
+def test_a_file_is_synced_before_it_replaces_the_old_one_and_its_directory_after(
+    monkeypatch, tmp_path
+):
     """A loss of power may not leave a file that is empty."""
     (tmp_path / "text").write_text("before")
-    synced, sync = [], os.fsync
+    synced = []
+    sync = os.fsync
 
     def fsync(descriptor):
         status = os.fstat(descriptor)
@@ -61,7 +64,10 @@ def test_a_file_is_synced_before_it_replaces_the_old_one_and_its_directory_after
 def test_an_error_of_another_file_is_not_blamed_on_the_output(tmp_path):
     with pytest.raises(FileNotFoundError, match="input"), atomic_write(tmp_path / "text") as file:
         file.write((tmp_path / "input").read_text())
-    with pytest.raises(UserError, match="none/text cannot be written"), atomic_write(tmp_path / "none" / "text"):
+    with (
+        pytest.raises(UserError, match="none/text cannot be written"),
+        atomic_write(tmp_path / "none" / "text"),
+    ):
         pass
 
 
@@ -76,7 +82,10 @@ def test_other_files_named_part_are_kept(tmp_path):
     with atomic_write(tmp_path / "text") as one, atomic_write(tmp_path / "text") as two:
         one.write("one")
         two.write("two")
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"text": "one", "text.part": "mine"}
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "text": "one",
+        "text.part": "mine",
+    }
 
 
 def test_only_temporary_files_of_killed_processes_are_removed(tmp_path):
@@ -85,7 +94,10 @@ def test_only_temporary_files_of_killed_processes_are_removed(tmp_path):
     (tmp_path / ".mine.part").write_text("mine")
     (tmp_path / ".mine.01234567.part.txt").write_text("mine")
     (tmp_path / ".linked.01234567.part").symlink_to(tmp_path / ".mine.part")
-    with atomic_write(tmp_path / "translations") as file, atomic_directory(tmp_path / "exported") as folder:
+    with (
+        atomic_write(tmp_path / "translations") as file,
+        atomic_directory(tmp_path / "exported") as folder,
+    ):
         with exclusive(tmp_path):
             pass
         file.write("of another process")
@@ -131,7 +143,10 @@ def test_a_directory_is_locked_until_its_process_ends(tmp_path):
     command = [sys.executable, "-c", WAIT, str(tmp_path / "model")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
         assert other.stdout.readline() == b"here\n"
-        with pytest.raises(UserError, match="model is in use by another training"), exclusive(tmp_path / "model"):
+        with (
+            pytest.raises(UserError, match="model is in use by another training"),
+            exclusive(tmp_path / "model"),
+        ):
             pass
         other.kill()
     with exclusive(tmp_path / "model"):
@@ -156,4 +171,8 @@ def test_a_directory_that_fails_leaves_no_parents_but_those_that_others_use(tmp_
             if other:
                 (tmp_path / other).touch()
             raise ZeroDivisionError
-    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == ["d", "d/e", "d/e/other"]
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == [
+        "d",
+        "d/e",
+        "d/e/other",
+    ]

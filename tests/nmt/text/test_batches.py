@@ -29,7 +29,9 @@ def test_batches_have_at_most_so_many_tokens_with_their_padding_or_one_sentence(
 def test_no_batch_has_more_tokens_than_the_limit_and_none_could_have_another_sentence():
     rng = np.random.default_rng(1)
     for _ in range(50):
-        lengths, sentences, tokens = rng.integers(1, 30, rng.integers(1, 60)), rng.integers(1, 20), rng.integers(30, 90)
+        lengths = rng.integers(1, 30, rng.integers(1, 60))
+        sentences = rng.integers(1, 20)
+        tokens = rng.integers(30, 90)
         batches = list(cut_batches(lengths, sentences, tokens))
         assert sorted(np.concatenate(batches)) == list(range(len(lengths)))
         for number, batch in enumerate(batches):

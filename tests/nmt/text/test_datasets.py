@@ -21,7 +21,9 @@ from nmt.text.vocabulary import Vocabularies, load_vocabulary
 
 def training_data(text, vocabulary, cache=None, **options):
     """Makes training data with one vocabulary for both sides."""
-    return TrainingData(text, Vocabularies(vocabulary, vocabulary), Config(**options), cache or open_cache())
+    return TrainingData(
+        text, Vocabularies(vocabulary, vocabulary), Config(**options), cache or open_cache()
+    )
 
 
 def validation_data(text, vocabulary, **options):
@@ -34,8 +36,12 @@ def make_data(write_lines, vocabulary):
     """Makes training data of source and target lines; the targets default to the sources."""
 
     def make(sources, targets=None, **options):
-        text = ParallelText(write_lines("source", sources), write_lines("target", targets or sources))
-        return training_data(text, vocabulary, **{"batch_size": 2, "maxlen": 30, "seed": 1, **options})
+        text = ParallelText(
+            write_lines("source", sources), write_lines("target", targets or sources)
+        )
+        return training_data(
+            text, vocabulary, **{"batch_size": 2, "maxlen": 30, "seed": 1, **options}
+        )
 
     return make
 
@@ -45,7 +51,9 @@ def take(data, count, first=0):
 
 
 WORDS = [
-    stem + end for stem in ("low", "new", "wid", "slow", "talk", "walk", "jump") for end in ("er", "est", "ing", "ed")
+    stem + end
+    for stem in ("low", "new", "wid", "slow", "talk", "walk", "jump")
+    for end in ("er", "est", "ing", "ed")
 ]
 SENTENCES = [" ".join(WORDS[i:] + WORDS[:i]) for i in range(len(WORDS))]
 
@@ -53,22 +61,35 @@ SENTENCES = [" ".join(WORDS[i:] + WORDS[:i]) for i in range(len(WORDS))]
 @pytest.mark.parametrize(("kind", "alpha"), [("bpe", 0.1), ("unigram", 0.02)])
 def test_random_segmentations_depend_on_seed_and_batch_alone(write_lines, tmp_path, kind, alpha):
     """They differ from epoch to epoch, fit their batch and spell the same text."""
-    (tmp_path / "some.model").write_bytes(train_sentencepiece(write_lines("sentences", SENTENCES), 40, kind=kind))
+    (tmp_path / "some.model").write_bytes(
+        train_sentencepiece(write_lines("sentences", SENTENCES), 40, kind=kind)
+    )
     vocabulary = load_vocabulary(tmp_path / "some.model")
     path = write_lines("one", SENTENCES[:1])
     text = ParallelText(path, path)
 
     def batches(first, count, seed=1, subword_sampling=alpha):
-        options = {"batch_size": 1, "maxlen": 300, "seed": seed, "subword_sampling": subword_sampling}
-        return [batch[0] for batch in take(training_data(text, vocabulary, **options), count, first)]
+        options = {
+            "batch_size": 1,
+            "maxlen": 300,
+            "seed": seed,
+            "subword_sampling": subword_sampling,
+        }
+        return [
+            batch[0] for batch in take(training_data(text, vocabulary, **options), count, first)
+        ]
 
-    found, later, other = batches(0, 4), batches(2, 2), batches(0, 4, seed=2)
+    found = batches(0, 4)
+    later = batches(2, 2)
+    other = batches(0, 4, seed=2)
     for here, again in zip(found[2:], later, strict=True):
         np.testing.assert_array_equal(here, again)
     for ids in found:
         (spelled,) = vocabulary.decode(tf.RaggedTensor.from_tensor(ids, padding=0)).numpy()
         assert spelled.decode() == SENTENCES[0]
-    assert len({ids.tobytes() for ids in [*found, *other]}) >= 6  # those that did not fit are split as usual
+    assert (
+        len({ids.tobytes() for ids in [*found, *other]}) >= 6
+    )  # those that did not fit are split as usual
     assert len({ids.tobytes() for ids in batches(0, 4, subword_sampling=0.0)}) == 1
 
 
@@ -84,21 +105,31 @@ def test_training_batches_have_static_widths_and_filled_rows(make_data):
     order = source[:, 0].argsort()  # the filler row, then those that begin with a, c and d
     np.testing.assert_array_equal(source[order, :3], [[0, 0, 0], [2, 3, 0], [4, 0, 0], [5, 0, 0]])
     np.testing.assert_array_equal(source_mask[order].sum(1), [1, 3, 2, 2])
-    np.testing.assert_array_equal(target[order, :4], [[0, 0, 0, 0], [3, 2, 0, 0], [4, 0, 0, 0], [5, 5, 5, 0]])
+    np.testing.assert_array_equal(
+        target[order, :4], [[0, 0, 0, 0], [3, 2, 0, 0], [4, 0, 0, 0], [5, 5, 5, 0]]
+    )
     np.testing.assert_array_equal(target_mask[order].sum(1), [0, 3, 2, 4])
 
 
 def test_an_epoch_has_every_pair_once_and_its_own_order(make_data):
     """Twenty lines of two widths, in seven batches; the last of them is the only one that is not full."""
-    lines = [" ".join(words) for words in itertools.product("abcd", repeat=2)] + [" ".join("abcd" * 3)] * 4
+    lines = [" ".join(words) for words in itertools.product("abcd", repeat=2)] + [
+        " ".join("abcd" * 3)
+    ] * 4
     data = make_data(lines, batch_size=3)
     assert (data.used, data.batches_per_epoch) == (20, 7)
 
     def rows(batches):
-        return [tuple(row) for batch in batches for row, kept in zip(batch[0], batch[3], strict=True) if kept.any()]
+        return [
+            tuple(row)
+            for batch in batches
+            for row, kept in zip(batch[0], batch[3], strict=True)
+            if kept.any()
+        ]
 
     batches = take(data, 14)
-    first, second = rows(batches[:7]), rows(batches[7:])
+    first = rows(batches[:7])
+    second = rows(batches[7:])
     assert len(first) == 20
     assert sorted(first) == sorted(second)
     assert first != second
@@ -109,7 +140,10 @@ def test_a_batch_may_be_as_large_as_tokens_fit(make_data):
     lines = ["a"] * 4 + ["b " * 14] * 2
     shapes = sorted(batch[0].shape for batch in take(make_data(lines, token_batch_size=31), 4))
     assert shapes == [(1, 16), (1, 16), (1, 16), (3, 8)]
-    assert sorted(batch[0].shape for batch in take(make_data(lines, token_batch_size=1), 6))[0] == (1, 8)
+    assert sorted(batch[0].shape for batch in take(make_data(lines, token_batch_size=1), 6))[0] == (
+        1,
+        8,
+    )
 
 
 @hypothesis.given(
@@ -117,10 +151,15 @@ def test_a_batch_may_be_as_large_as_tokens_fit(make_data):
     strategies.sampled_from([{"batch_size": 7}, {"batch_size": 1, "token_batch_size": 150}]),
 )
 @hypothesis.settings(
-    max_examples=25, deadline=None, suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture]
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.function_scoped_fixture],
 )
 def test_all_batches_of_an_epoch_but_one_are_full(make_data, lengths, options):
-    """As `sizes` says. A pair is in a batch of its own width, or of a wider one that other pairs have."""
+    """As `sizes` says.
+
+    A pair is in a batch of its own width, or of a wider one that other pairs have.
+    """
     data = make_data(["a " * length for length in lengths], maxlen=60, **options)
     batches = take(data, data.batches_per_epoch)
     shapes = [batch[0].shape for batch in batches]
@@ -129,7 +168,9 @@ def test_all_batches_of_an_epoch_but_one_are_full(make_data, lengths, options):
         7 if "token_batch_size" not in options else max(1, 150 // width) for _, width in shapes
     ]
     assert sum(count < rows for count, (rows, _) in zip(pairs, shapes, strict=True)) <= 1
-    assert sorted(int(row.sum()) - 1 for batch in batches for row in batch[3] if row.any()) == sorted(lengths)
+    assert sorted(
+        int(row.sum()) - 1 for batch in batches for row in batch[3] if row.any()
+    ) == sorted(lengths)
     assert {width for _, width in shapes} <= {width for width, _, _ in data.sizes}
     assert [(width, sum(found == width for _, found in shapes)) for width, _, _ in data.sizes] == [
         (width, count) for width, _, count in data.sizes
@@ -140,7 +181,8 @@ def test_all_batches_of_an_epoch_but_one_are_full(make_data, lengths, options):
 @pytest.mark.parametrize("first", [1, 3, 5, 9])
 def test_batch_n_is_a_function_of_seed_and_n(make_data, first):
     lines = ["a", "b c", "c", "d a", "b", "a a a"]
-    whole, part = take(make_data(lines), 12), take(make_data(lines), 12 - first, first)
+    whole = take(make_data(lines), 12)
+    part = take(make_data(lines), 12 - first, first)
     for expected, found in zip(whole[first:], part, strict=True):
         for x, y in zip(expected, found, strict=True):
             np.testing.assert_array_equal(x, y)
@@ -188,7 +230,9 @@ def test_validation_covers_all_pairs(write_lines, vocabulary):
 
 def test_validation_leaves_out_pairs_that_are_too_long(write_lines, vocabulary):
     long = "a " * LONGEST
-    text = ParallelText(write_lines("a", ["a", long, f"{long}b"]), write_lines("b", [long, f"{long}b", "a"]))
+    text = ParallelText(
+        write_lines("a", ["a", long, f"{long}b"]), write_lines("b", [long, f"{long}b", "a"])
+    )
     data = validation_data(text, vocabulary)
     assert (data.too_long, [list(map(len, side)) for side in data.ids]) == (2, [[1], [LONGEST]])
     assert len(data.sources) == len(data.references) == 3
@@ -212,16 +256,26 @@ def test_parts_of_a_batch_have_its_rows(make_data, parts):
 
 
 def test_weighted_batches_are_a_function_of_seed_and_n(write_lines, vocabulary):
-    files = [write_lines("small", ["a", "b c"]), write_lines("large", ["c", "d a", "b", "a a a", "d d"])]
+    files = [
+        write_lines("small", ["a", "b c"]),
+        write_lines("large", ["c", "d a", "b", "a a a", "d d"]),
+    ]
     text = ParallelText(files, files)
-    data = training_data(text, vocabulary, batch_size=2, maxlen=30, seed=1, dataset_weights=(3, 0.5))
+    data = training_data(
+        text, vocabulary, batch_size=2, maxlen=30, seed=1, dataset_weights=(3, 0.5)
+    )
     assert (data.used, data.pairs_per_epoch, data.batches_per_epoch) == (7, 9, 5)
     assert data.sizes == [(8, 9, 5)]
     whole = take(data, 12)
     for first in (1, 5, 7):
         for expected, found in zip(whole[first:], take(data, 12 - first, first), strict=True):
             np.testing.assert_array_equal(expected[0], found[0])
-    rows = [tuple(row[:2]) for batch in whole[:5] for row, kept in zip(batch[0], batch[3], strict=True) if kept.any()]
+    rows = [
+        tuple(row[:2])
+        for batch in whole[:5]
+        for row, kept in zip(batch[0], batch[3], strict=True)
+        if kept.any()
+    ]
     assert (rows.count((2, 0)), rows.count((3, 4))) == (3, 3)
 
 
@@ -260,14 +314,17 @@ def test_ids_of_any_vocabulary_are_kept(write_lines, tmp_path, size):
     (tmp_path / "many.json").write_text(json.dumps({word: i for i, word in enumerate(words)}))
     vocabulary = load_vocabulary(tmp_path / "many.json")
     path = write_lines("last", [f"2 {size - 1}"])
-    (batch,) = take(training_data(ParallelText(path, path), vocabulary, batch_size=1, maxlen=9, seed=1), 1)
+    (batch,) = take(
+        training_data(ParallelText(path, path), vocabulary, batch_size=1, maxlen=9, seed=1), 1
+    )
     assert batch[0][0].tolist() == [2, size - 1, 0, 0, 0, 0, 0, 0]
 
 
 @pytest.fixture
 def corpora(write_lines):
     """Two files of one pair and of two pairs, the last of them with an empty side."""
-    small, large = write_lines("small", ["a"]), write_lines("large", ["b c", ""])
+    small = write_lines("small", ["a"])
+    large = write_lines("large", ["b c", ""])
     return ParallelText([small, large], [small, large])
 
 
@@ -291,14 +348,23 @@ def test_randomly_split_targets_begin_with_the_prefix_as_it_is_usually_split(wri
     (tmp_path / "some.model").write_bytes(
         train_sentencepiece(write_lines("sentences", SENTENCES), 40, user_symbols=["<bt>"])
     )
-    vocabulary, path = load_vocabulary(tmp_path / "some.model"), write_lines("one", SENTENCES[:1])
-    options = {"batch_size": 1, "maxlen": 150, "seed": 1, "subword_sampling": 0.2, "target_prefixes": ["<bt>"]}
+    vocabulary = load_vocabulary(tmp_path / "some.model")
+    path = write_lines("one", SENTENCES[:1])
+    options = {
+        "batch_size": 1,
+        "maxlen": 150,
+        "seed": 1,
+        "subword_sampling": 0.2,
+        "target_prefixes": ["<bt>"],
+    }
     prefix = vocabulary.encode(["<bt>"]).to_list()[0]
     batches = take(training_data(ParallelText(path, path), vocabulary, **options), 5)
     for source, _, target, _ in batches:
         assert target[0, : len(prefix)].tolist() == prefix
         for ids, begin in ((source[0], 0), (target[0], len(prefix))):
-            spelled = vocabulary.decode(tf.RaggedTensor.from_tensor(ids[np.newaxis, begin:], padding=0)).numpy()[0]
+            spelled = vocabulary.decode(
+                tf.RaggedTensor.from_tensor(ids[np.newaxis, begin:], padding=0)
+            ).numpy()[0]
             assert spelled.decode() == SENTENCES[0]
 
 
@@ -311,7 +377,8 @@ def test_a_validation_text_has_a_set_for_each_file(corpora, vocabulary):
 
 
 def test_a_sample_of_a_validation_text_is_spread_evenly(write_lines, vocabulary):
-    path, few = write_lines("many", [f"{i}" for i in range(100)]), write_lines("few", ["a", "b"])
+    path = write_lines("many", [f"{i}" for i in range(100)])
+    few = write_lines("few", ["a", "b"])
     text = ParallelText([path, few], [path, few])
     data = validation_data(text, vocabulary, valid_sample=4)
     assert data.references == ["0", "25", "50", "75", "a", "b"]

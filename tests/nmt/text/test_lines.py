@@ -20,7 +20,10 @@ from nmt.text.lines import read_blocks, read_chunks, read_lines
         (b"\xef\xbb\xbfone\n\xef\xbb\xbftwo\n", [b"one", b"\xef\xbb\xbftwo"]),
         (b"\xef\xbb\xbf", [b""]),
         (b"one\r\r\ntwo\r\n\r\nlast\r\r", [b"one", b"two", b"", b"last"]),
-        ("one \ufefftwo\nthree\ufeff\n".encode(), ["one \ufefftwo".encode(), "three\ufeff".encode()]),
+        (
+            "one \ufefftwo\nthree\ufeff\n".encode(),
+            ["one \ufefftwo".encode(), "three\ufeff".encode()],
+        ),
         (b"\r", [b""]),
         (b"a\0b\n\0\n", [b"a\0b", b"\0"]),
         ("a\u2028b\x0bc\x0cd\x85e\rf\n".encode(), ["a\u2028b\x0bc\x0cd\x85e\rf".encode()]),
@@ -79,7 +82,8 @@ def test_text_with_some_strange_bytes_is_read(write):
 
 def test_lines_do_not_depend_on_where_the_text_is_cut(write):
     """Marks, carriage returns and letters of several bytes may be cut anywhere."""
-    text, lines = "\ufeffä\r\r\n\r\nb\ufeff\n\rc\r".encode(), ["ä".encode(), b"", "b\ufeff".encode(), b"\rc"]
+    text = "\ufeffä\r\r\n\r\nb\ufeff\n\rc\r".encode()
+    lines = ["ä".encode(), b"", "b\ufeff".encode(), b"\rc"]
     for size in range(1, len(text)):
         pieces = [text[start : start + size] for start in range(0, len(text), size)]
         for errors in ("strict", "keep"):
@@ -108,7 +112,9 @@ def test_a_stream_gives_lines_before_it_ends():
     os.write(writing, b"one\ntwo\nthr")
     assert next(chunks) == [b"one", b"two"]
     os.write(writing, b"ee")
-    threading.Timer(0.3, os.write, (writing, b"\n")).start()  # longer than the pause that ends a chunk
+    threading.Timer(
+        0.3, os.write, (writing, b"\n")
+    ).start()  # longer than the pause that ends a chunk
     assert next(chunks) == [b"three"]
     os.write(writing, b"four")
     os.close(writing)

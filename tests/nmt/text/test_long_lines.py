@@ -9,8 +9,11 @@ PARTS = [b"a", b" ", b".", b'"', "ä".encode(), "。".encode(), b"\xa4"]
 
 def test_even_short_lines_are_split_until_all_pieces_fit():
     """Only a byte fits; no half may be empty, or splitting would never end."""
-    for parts in itertools.chain(*(itertools.product(PARTS, repeat=count) for count in (1, 2, 3, 4))):
-        line, rounds = b"".join(parts), itertools.count()
+    for parts in itertools.chain(
+        *(itertools.product(PARTS, repeat=count) for count in (1, 2, 3, 4))
+    ):
+        line = b"".join(parts)
+        rounds = itertools.count()
 
         def fits(piece, line=line, rounds=rounds):
             assert next(rounds) < 40, line

@@ -12,7 +12,9 @@ STARTS = [0, 20, 20, 50]
 
 
 def drawn(mixture, epochs):
-    return collections.Counter(pair for epoch in epochs for pair in mixture.draw(MEMBERS, epoch, 8).tolist())
+    return collections.Counter(
+        pair for epoch in epochs for pair in mixture.draw(MEMBERS, epoch, 8).tolist()
+    )
 
 
 @pytest.mark.parametrize(("weight", "epochs"), [(1, 1), (3, 2), (2.4, 5), (0.2, 5), (0.4, 5)])
@@ -33,7 +35,11 @@ def test_products_are_rounded_up_but_not_their_rounding_errors(weight, pairs):
 def test_each_pass_over_a_corpus_has_an_order_of_its_own():
     pairs = Mixture([1, 1, 3], STARTS, seed=3).draw(MEMBERS, 1, 8)[9:]
     passes = pairs.reshape(3, 15).tolist()
-    assert len({tuple(each) for each in passes}) == len({tuple(sorted(each)) for each in passes}) + 2 == 3
+    assert (
+        len({tuple(each) for each in passes})
+        == len({tuple(sorted(each)) for each in passes}) + 2
+        == 3
+    )
 
 
 def test_small_parts_are_rounded_up_and_all_pairs_come():
@@ -50,7 +56,9 @@ def test_passes_over_a_corpus_have_orders_of_their_own():
     assert len({tuple(each) for each in thrice}) == 3
 
 
-@pytest.mark.parametrize(("weight", "taken"), [(0.1, 2), (0.2, 3), (0.21, 4), (0.0667, 2), (1 / 15, 1)])
+@pytest.mark.parametrize(
+    ("weight", "taken"), [(0.1, 2), (0.2, 3), (0.21, 4), (0.0667, 2), (1 / 15, 1)]
+)
 def test_the_number_of_pairs_is_rounded_up(weight, taken):
     """Of a corpus of 15; what is a whole number but for the rounding of its factors stays."""
     assert Mixture([1, 1, weight], STARTS, seed=3).size(MEMBERS) == 9 + taken
@@ -67,4 +75,6 @@ def test_an_epoch_depends_on_seed_and_number_alone():
         return Mixture([0.5, 1, 1.5], STARTS, seed).draw(MEMBERS, epoch, width).tolist()
 
     assert draw(4) == draw(4)
-    assert len({tuple(each) for each in (draw(4), draw(5), draw(4, seed=2), draw(4, width=12))}) == 4
+    assert (
+        len({tuple(each) for each in (draw(4), draw(5), draw(4, seed=2), draw(4, width=12))}) == 4
+    )

@@ -31,7 +31,14 @@ def test_results_come_in_order_and_few_are_made_ahead():
 
 
 @pytest.mark.parametrize(
-    ("text", "most"), [("100000 100000\n", 1), ("10000 100000", 1), ("max 100000", None), ("", None), ("1e9 9", None)]
+    ("text", "most"),
+    [
+        ("100000 100000\n", 1),
+        ("10000 100000", 1),
+        ("max 100000", None),
+        ("", None),
+        ("1e9 9", None),
+    ],
 )
 def test_a_container_gets_as_many_cores_as_its_quota(tmp_path, text, most):
     (tmp_path / "cpu.max").write_text(text)
@@ -42,8 +49,12 @@ def test_a_container_gets_as_many_cores_as_its_quota(tmp_path, text, most):
 
 
 def test_threads_share_the_processes():
-    length, found = Processes("counts", operator.methodcaller, "__len__"), []
-    threads = [threading.Thread(target=lambda text: found.append(length(text)), args=["a" * i]) for i in range(8)]
+    length = Processes("counts", operator.methodcaller, "__len__")
+    found = []
+    threads = [
+        threading.Thread(target=lambda text: found.append(length(text)), args=["a" * i])
+        for i in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -103,7 +114,10 @@ time.sleep(60)
 def test_processes_end_with_the_one_that_asks_and_not_with_its_group(number):
     root = Path(__file__).parents[3]
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(root)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [sys.executable, "-c", PROGRAM, str(root)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
     )
     helper, group = map(int, process.stdout.readline().split())
     assert group not in (process.pid, os.getpgrp())

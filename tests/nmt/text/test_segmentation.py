@@ -15,7 +15,16 @@ from nmt.text.sentencepiece_training import train_sentencepiece
 STEMS = ["low", "new", "wid", "slow", "talk", "walk", "jump"]
 WORDS = [stem + end for stem in STEMS for end in ("", "er", "est", "ing", "ed")]
 LINES = [" ".join(WORDS[i:] + WORDS[:i]) for i in range(len(WORDS))]
-STRANGE = ["walking <x>talked<y>", "<x><y>", "über zwölf", "low  \tnewest ", "", "漢字 jumped 漢", "a\u2581b", "<x>low"]
+STRANGE = [
+    "walking <x>talked<y>",
+    "<x><y>",
+    "über zwölf",
+    "low  \tnewest ",
+    "",
+    "漢字 jumped 漢",
+    "a\u2581b",
+    "<x>low",
+]
 NEVER = {"bpe": 0.0, "unigram": 1000.0}  # the strength at which nothing is random
 
 
@@ -33,11 +42,16 @@ def make(tmp_path, write_lines):
 
 
 def draw(model, lines, alpha, seed=(1,), longest=10**6):
-    return [row.tolist() for row in Drawing(model)([line.encode() for line in lines], alpha, seed, longest)]
+    return [
+        row.tolist()
+        for row in Drawing(model)([line.encode() for line in lines], alpha, seed, longest)
+    ]
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
-@pytest.mark.parametrize("options", [{}, {"byte_fallback": True, "size": 305}, {"user_symbols": ["<x>", "<y>"]}])
+@pytest.mark.parametrize(
+    "options", [{}, {"byte_fallback": True, "size": 305}, {"user_symbols": ["<x>", "<y>"]}]
+)
 def test_without_randomness_lines_are_split_as_usual(make, kind, options):
     model = make(kind, **options)
     usual = sentencepiece.SentencePieceProcessor(model_proto=model)
@@ -49,12 +63,17 @@ def test_without_randomness_lines_are_split_as_usual(make, kind, options):
 def test_segmentations_are_as_frequent_as_those_of_sentencepiece(make, kind, alpha):
     """Each of 20 words has 64 draws here; 5 standard deviations are allowed."""
     model = make(kind)
-    usual, lines = sentencepiece.SentencePieceProcessor(model_proto=model), WORDS[:20]
-    own, theirs = collections.Counter(), collections.Counter()
+    usual = sentencepiece.SentencePieceProcessor(model_proto=model)
+    lines = WORDS[:20]
+    own = collections.Counter()
+    theirs = collections.Counter()
     for seed in range(200):
         own.update(len(row) for row in draw(model, lines, alpha, (seed,)))
         theirs.update(
-            len(row) for row in usual.encode(lines, enable_sampling=True, alpha=alpha, nbest_size=-1, num_threads=1)
+            len(row)
+            for row in usual.encode(
+                lines, enable_sampling=True, alpha=alpha, nbest_size=-1, num_threads=1
+            )
         )
     for length in theirs:
         share = theirs[length] / 4000
@@ -75,7 +94,9 @@ def test_user_symbols_are_never_split(make, kind, alpha):
     """Units could spell this one too. Between symbols, text is still split at random."""
     model = make(kind, user_symbols=["slowest"])
     usual = sentencepiece.SentencePieceProcessor(model_proto=model)
-    rows = [draw(model, ["walking slowest", "xslowestslowesty"], alpha, (seed,)) for seed in range(100)]
+    rows = [
+        draw(model, ["walking slowest", "xslowestslowesty"], alpha, (seed,)) for seed in range(100)
+    ]
     symbol = usual.piece_to_id("slowest")
     assert {tuple(row.count(symbol) for row in pair) for pair in rows} == {(1, 2)}
     assert len({tuple(pair[0]) for pair in rows}) > 1

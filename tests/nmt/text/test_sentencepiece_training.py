@@ -16,7 +16,11 @@ def test_a_vocabulary_of_a_sample_knows_only_its_lines(tmp_path, write_lines):
     """Every fourth line, from the first one on."""
     text = write_lines("text", [f"{letter * 3} {letter * 2}" for letter in "abcdefghijkl"])
     (tmp_path / "made.model").write_bytes(train_sentencepiece(text, 10, sample_lines=3))
-    unknown = {letter for letter in "abcdefghijkl" if 1 in encode(load_vocabulary(tmp_path / "made.model"), letter)[0]}
+    unknown = {
+        letter
+        for letter in "abcdefghijkl"
+        if 1 in encode(load_vocabulary(tmp_path / "made.model"), letter)[0]
+    }
     assert unknown == set("abcdefghijkl") - set("aei")
 
 
@@ -34,7 +38,9 @@ def make(tmp_path, write_lines):
     """Trains a vocabulary of `TEXT` with these options, and returns it."""
 
     def make(size=60, **options):
-        (tmp_path / "made.model").write_bytes(train_sentencepiece(write_lines("text", TEXT), size, **options))
+        (tmp_path / "made.model").write_bytes(
+            train_sentencepiece(write_lines("text", TEXT), size, **options)
+        )
         return load_vocabulary(tmp_path / "made.model")
 
     return make
@@ -49,7 +55,10 @@ def test_the_beginning_of_a_sentence_may_have_an_id_of_its_own(make):
     assert 1 not in ids
     assert 2 in ids
     assert (
-        vocabulary.decode(tf.ragged.constant([[1, *vocabulary.encode(["im Jahr"]).to_list()[0]]])).numpy() == b"im Jahr"
+        vocabulary.decode(
+            tf.ragged.constant([[1, *vocabulary.encode(["im Jahr"]).to_list()[0]]])
+        ).numpy()
+        == b"im Jahr"
     )
     with pytest.raises(UserError, match="--user_symbols has <s>"):
         make(begin_symbol=True, user_symbols=["<s>"])
@@ -88,7 +97,9 @@ def test_each_digit_is_a_unit(make):
 def test_a_rule_normalizes(make):
     for rule, wanted in (("nmt_nfkc", "fin"), ("nmt_nfkc_cf", "fin"), ("identity", "ﬁn")):
         vocabulary = make(normalization_rule=rule)
-        assert vocabulary.decode(vocabulary.encode(tf.constant(["ﬁn"]))).numpy()[0].decode() == wanted
+        assert (
+            vocabulary.decode(vocabulary.encode(tf.constant(["ﬁn"]))).numpy()[0].decode() == wanted
+        )
     folded = make(normalization_rule="nmt_nfkc_cf")
     assert encode(folded, "PREIS") == encode(folded, "preis")
 
@@ -99,7 +110,10 @@ def test_a_rule_normalizes(make):
         ({"user_symbols": ["<a>", "<a>"]}, "--user_symbols has '<a>'; each must be given once"),
         ({"user_symbols": ["a b"]}, "--user_symbols has 'a b'; each must be"),
         ({"user_symbols": [""]}, "--user_symbols has ''; each must be"),
-        ({"user_symbols": ["<0x41>"], "byte_fallback": True}, "--user_symbols has <0x41>, which the vocabulary has"),
+        (
+            {"user_symbols": ["<0x41>"], "byte_fallback": True},
+            "--user_symbols has <0x41>, which the vocabulary has",
+        ),
         ({"user_symbols": ["</s>"]}, "--user_symbols has </s>, which the vocabulary has"),
         ({"byte_fallback": True}, r"give a --size of at least \d+$"),
     ],

@@ -15,7 +15,11 @@ from nmt.text.prepared import raw_lines, token_ids
 from nmt.text.shards import all_shards, find_shards
 
 CHECKSUM = {zstd.CompressionParameter.checksum_flag: 1}  # as `zstd` writes it
-PACK = {"": bytes, ".gz": gzip.compress, ".zst": lambda content: zstd.compress(content, options=CHECKSUM)}
+PACK = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".zst": lambda content: zstd.compress(content, options=CHECKSUM),
+}
 
 
 @pytest.fixture
@@ -52,7 +56,13 @@ def prepared(paths, cache):
 
 def test_several_files_are_read_as_one(write, cache):
     """Each may begin with a byte order mark, end without a line feed, or be empty."""
-    parts = [b"one\ntwo\r\n", b"", b"\xef\xbb\xbfthree\n\nfive", b"\xef\xbb\xbf", "sechs ß\n".encode()]
+    parts = [
+        b"one\ntwo\r\n",
+        b"",
+        b"\xef\xbb\xbfthree\n\nfive",
+        b"\xef\xbb\xbf",
+        "sechs ß\n".encode(),
+    ]
     paths = [write(f"part-{i}", part) for i, part in enumerate(parts)]
     lines = [b"one", b"two", b"three", b"", b"five", b"", "sechs ß".encode()]
     assert prepared(paths, cache) == list(read_lines(*paths)) == lines
@@ -62,7 +72,8 @@ def test_several_files_are_read_as_one(write, cache):
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
 def test_compressed_files_equal_plain_ones(write, cache, ending):
     content = b"".join(b"line %d\n" % i for i in range(200_000)) + b"last"
-    path, plain = write(f"text{ending}", content), write("text", content)
+    path = write(f"text{ending}", content)
+    plain = write("text", content)
     assert prepared([path], cache) == prepared([plain], cache) == list(read_lines(path))
     assert content_digests([path], cache) == content_digests([plain], cache)
 
@@ -89,7 +100,9 @@ def test_an_empty_piece_is_not_the_end(tmp_path):
 
 
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
-@pytest.mark.parametrize("damage", [lambda packed: packed[:-40], lambda packed: packed[:50] + bytes(50) + packed[100:]])
+@pytest.mark.parametrize(
+    "damage", [lambda packed: packed[:-40], lambda packed: packed[:50] + bytes(50) + packed[100:]]
+)
 def test_a_damaged_file_is_named_and_leaves_nothing(write, cache, ending, damage):
     path = write(f"text{ending}", os.urandom(100_000).hex().encode())
     path.write_bytes(damage(path.read_bytes()))
@@ -126,13 +139,20 @@ def test_zstd_that_is_missing_is_named(write, cache, monkeypatch):
 @pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
 def test_invalid_utf8_is_named_by_shard_and_line(write, cache, ending):
     """Also in a line far from the beginning, which comes in another piece."""
-    good, bad = write(f"0{ending}", b"fine\n"), write(f"1{ending}", b"good\n" * 500_000 + b"sch\xf6n\nfine\n")
+    good = write(f"0{ending}", b"fine\n")
+    bad = write(f"1{ending}", b"good\n" * 500_000 + b"sch\xf6n\nfine\n")
     with pytest.raises(UserError, match=rf"/1\{ending}, line 500001 is not UTF-8: .* 0xf6"):
         raw_lines([good, bad], cache)
 
 
 def test_pairs_of_shards_must_match(write, tmp_path):
-    for name, content in {"s-1": b"a\nb\n", "s-2": b"c\n", "t-1": b"a\n", "t-2": b"b\nc\n", "u-1": b""}.items():
+    for name, content in {
+        "s-1": b"a\nb\n",
+        "s-2": b"c\n",
+        "t-1": b"a\n",
+        "t-2": b"b\nc\n",
+        "u-1": b"",
+    }.items():
         write(name, content)
     with pytest.raises(UserError, match=r"s-1 has 2 lines and .*t-1 has 1"):
         list(ParallelText(tmp_path / "s-*", tmp_path / "t-*"))
@@ -155,10 +175,19 @@ def test_pairs_of_shards_must_match(write, tmp_path):
         ("**/1*.en", "**/1*.de", True),
     ],
 )
-def test_wildcards_stand_for_the_same_on_both_sides(write, tmp_path, monkeypatch, source, target, fits):
+def test_wildcards_stand_for_the_same_on_both_sides(
+    write, tmp_path, monkeypatch, source, target, fits
+):
     """Unless their numbers differ, or a side has none."""
     (tmp_path / "talks").mkdir()
-    for name in ("news-3.en", "news-7.de", "talks/1.en", "talks/10.en", "talks/1.de", "talks/10.de"):
+    for name in (
+        "news-3.en",
+        "news-7.de",
+        "talks/1.en",
+        "talks/10.en",
+        "talks/1.de",
+        "talks/10.de",
+    ):
         write(name, b"one\n")
     monkeypatch.chdir(tmp_path)
     if fits:

@@ -107,7 +107,10 @@ def model(write_lines):
 @pytest.mark.parametrize(
     ("special", "first"),
     [
-        ({}, ["</s>", "<s>", "<unk>"]),  # the defaults of SentencePiece: unknown 0, beginning 1, end 2
+        (
+            {},
+            ["</s>", "<s>", "<unk>"],
+        ),  # the defaults of SentencePiece: unknown 0, beginning 1, end 2
         ({"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}, ["</s>", "<unk>", "<pad>"]),
         ({"bos_id": 0, "pad_id": 1, "eos_id": 2, "unk_id": 3}, ["</s>", "<s>", "<unk>", "<pad>"]),
         ({"eos_id": 0, "unk_id": 1, "bos_id": 2}, ["</s>", "<unk>", "<s>"]),
@@ -121,16 +124,26 @@ def test_other_ids_of_the_special_pieces_are_mapped(model, special, first, tmp_p
     processor = sentencepiece.SentencePieceProcessor(model_proto=content)
     others = [piece for i in range(60) if (piece := processor.id_to_piece(i)) not in first]
     assert tokens == [*first, *others]
-    assert (vocabulary.unknown, vocabulary.unknowns) == (first.index("<unk>"), (first.index("<unk>"),))
+    assert (vocabulary.unknown, vocabulary.unknowns) == (
+        first.index("<unk>"),
+        (first.index("<unk>"),),
+    )
     line = "Größe 12, 日 im Jahr"
     (ids,) = encode(vocabulary, line)
     assert [tokens[i] for i in ids] == [processor.id_to_piece(i) for i in processor.encode(line)]
-    assert vocabulary.decode(tf.ragged.constant([ids])).numpy()[0].decode() == processor.decode(processor.encode(line))
+    assert vocabulary.decode(tf.ragged.constant([ids])).numpy()[0].decode() == processor.decode(
+        processor.encode(line)
+    )
     (drawn,) = vocabulary.sample([line.encode()], 0.0, [1], 100)  # no merge is skipped
     assert drawn.tolist() == ids
-    units = " ".join([*(tokens[i] for i in ids), "</s>"])  # the name of the end is a word like others
+    units = " ".join(
+        [*(tokens[i] for i in ids), "</s>"]
+    )  # the name of the end is a word like others
     spaced = f" {units.replace(' ', '  ')} "  # more spaces are no units
-    assert vocabulary.ids_of_units(tf.constant([units, spaced])).to_list() == [[*ids, vocabulary.unknown]] * 2
+    assert (
+        vocabulary.ids_of_units(tf.constant([units, spaced])).to_list()
+        == [[*ids, vocabulary.unknown]] * 2
+    )
 
 
 def test_a_model_without_an_end_is_refused(model, tmp_path):

@@ -30,7 +30,9 @@ def make_trainer(write_lines, vocabulary):
         valid_files = files or [write_lines("copied", lines)]
         files = [str(write_lines("copied", lines))] * 2
         given = dict(zip(("source_dataset", "target_dataset"), files, strict=True))
-        given |= {f"valid_{side}_dataset": list(map(str, valid_files)) for side in ("source", "target")}
+        given |= {
+            f"valid_{side}_dataset": list(map(str, valid_files)) for side in ("source", "target")
+        }
         defaults = {
             "batch_size": 16,
             "maxlen": 9,
@@ -40,7 +42,9 @@ def make_trainer(write_lines, vocabulary):
             "finish_after": 6,
             "seed": 5,
         }
-        config = make_config({**given, "dictionaries": ("a.json", "b.json"), "seed": 5, **defaults, **options})
+        config = make_config(
+            {**given, "dictionaries": ("a.json", "b.json"), "seed": 5, **defaults, **options}
+        )
         keras.utils.set_random_seed(config.seed)
         model = build(config, 6, 6)
         text = ParallelText(*files)
@@ -61,7 +65,9 @@ def make_trainer(write_lines, vocabulary):
 
         def train(expected=""):
             scorer = Scorer(vocabularies, model, DecodingOptions(normalization_alpha=0.0))
-            stopped_by = trainer.train(data, Validator(scorer.costs_of_ids, valid, translated, config))
+            stopped_by = trainer.train(
+                data, Validator(scorer.costs_of_ids, valid, translated, config)
+            )
             assert expected in stopped_by
             return trainer.progress
 
@@ -72,7 +78,10 @@ def make_trainer(write_lines, vocabulary):
 
 @pytest.fixture
 def make_update():
-    """Makes a small model of 6 words a side with these options. Returns its update and the model."""
+    """Makes a small model of 6 words a side with these options.
+
+    Returns its update and the model.
+    """
 
     def make(kind="layernorm", **options):
         keras.utils.set_random_seed(1)

@@ -11,7 +11,9 @@ from tests.nmt.bigrams import Bigrams
 LINES = [" ".join((*words, "d")) for words in itertools.product("abcd", repeat=3)]
 
 
-FILES = dict.fromkeys(("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset"), "-")
+FILES = dict.fromkeys(
+    ("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset"), "-"
+)
 IDS = tf.constant([[2, 3, 4, 0], [5, 2, 0, 0]])
 MASK = tf.constant([[1.0, 1, 1, 1], [1, 1, 1, 0]])
 BATCH = Batch(IDS, MASK, IDS, MASK)

@@ -15,7 +15,8 @@ import pytest
 import tensorflow as tf
 from tensorboard.compat.proto.event_pb2 import Event
 
-# Library functions in the middle of an update, a validation or a save: name, and text that an argument must contain.
+# Library functions in the middle of an update, a validation or a save: name, and text that an
+# argument must contain.
 MOMENTS = {
     "an update": ("keras.optimizers.Adam.apply", ""),
     "a validation, after its translations": ("sacrebleu.BLEU.corpus_score", ""),
@@ -59,16 +60,26 @@ def outcome(directory):
             found |= {f"{name} {key}": file[key] for key in file.files if key != "state"}
             found[f"{name} state"] = timeless(json.loads(str(file["state"])))
     found["progress"] = timeless(json.loads((directory / "model" / "progress.json").read_text()))
-    logs = (directory / "model" / "logs").iterdir()  # a resumed training may repeat figures of the first
+    logs = (
+        directory / "model" / "logs"
+    ).iterdir()  # a resumed training may repeat figures of the first
     events = [event for log in logs for event in events_of(log)]
-    logged = [(event.step, value.tag, value.tensor) for event in events for value in event.summary.value]
-    shown = [(step, tag, tensor) for step, tag, tensor in logged if tag != "update/tokens_per_second"]
-    found["logs"] = sorted({(step, tag, float(tf.make_ndarray(tensor))) for step, tag, tensor in shown})
+    logged = [
+        (event.step, value.tag, value.tensor) for event in events for value in event.summary.value
+    ]
+    shown = [
+        (step, tag, tensor) for step, tag, tensor in logged if tag != "update/tokens_per_second"
+    ]
+    found["logs"] = sorted(
+        {(step, tag, float(tf.make_ndarray(tensor))) for step, tag, tensor in shown}
+    )
     return found
 
 
 def events_of(log):
-    with contextlib.suppress(tf.errors.DataLossError):  # the last record of a killed process may be incomplete
+    with contextlib.suppress(
+        tf.errors.DataLossError
+    ):  # the last record of a killed process may be incomplete
         for record in tf.data.TFRecordDataset(str(log)):
             yield Event.FromString(record.numpy())
 
@@ -150,7 +161,8 @@ def test_a_training_resumes_after_sigkill_at_every_kind_of_moment(train, finish)
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_training_resumes_after_twenty_random_interruptions(train, finish, tmp_path, number):
-    """Moments are counted from the first lock or from the first update, so that both parts of a run are interrupted.
+    """Moments are counted from the first lock or from the first update, so that both parts of a run
+    are interrupted.
 
     A training that ends before its moment is compared with the expected one, and another begins.
     """
@@ -173,7 +185,10 @@ def test_a_training_resumes_after_twenty_random_interruptions(train, finish, tmp
 
 @pytest.mark.slow
 def test_a_second_signal_in_the_middle_of_an_update(train, finish, tmp_path):
-    """Another SIGTERM lets the update end, and saves it. A Ctrl-C then ends the training at once."""
+    """Another SIGTERM lets the update end, and saves it.
+
+    A Ctrl-C then ends the training at once.
+    """
     expected = finish("uninterrupted")
     for first, second in itertools.product((signal.SIGTERM, signal.SIGINT), repeat=2):
         saves = second == signal.SIGTERM
@@ -220,7 +235,9 @@ Update.gradients = gradients_after_long
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_during_a_compilation_ends_a_training_with_its_last_update(train, finish, tmp_path, number):
+def test_a_signal_during_a_compilation_ends_a_training_with_its_last_update(
+    train, finish, tmp_path, number
+):
     lines = (tmp_path / "train.en").read_text()
     for side in ("en", "de"):
         (tmp_path / f"train.{side}").write_text(lines + "a b c d a b c d\n" * 16)
@@ -229,7 +246,9 @@ def test_a_signal_during_a_compilation_ends_a_training_with_its_last_update(trai
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_during_a_validation_ends_a_training_with_its_last_update(train, finish, tmp_path, number):
+def test_a_signal_during_a_validation_ends_a_training_with_its_last_update(
+    train, finish, tmp_path, number
+):
     wait = f"{MARK}; __import__('time').sleep(60)"
     moment = MOMENTS["a validation, after its translations"]
     assert_ends_at_once(train, finish, tmp_path, number, after(moment, wait))

@@ -20,7 +20,9 @@ def test_bleu_is_cased_and_not_smoothed():
 LINES = [f"the dog number {i} sees a cat" for i in range(40)]
 
 
-JAPANESE, CHINESE, THAI = ["これはペンです", "ネコが好きです"], ["这是一支钢笔", "我喜欢猫"], ["นี่คือปากกา"]
+JAPANESE = ["これはペンです", "ネコが好きです"]
+CHINESE = ["这是一支钢笔", "我喜欢猫"]
+THAI = ["นี่คือปากกา"]
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,8 @@ def test_the_transformer_schedule_equals_the_papers():
 def test_warmup_plateau_and_decay(plateau):
     options = {"warmup_steps": 40, "plateau_steps": plateau, "learning_rate": 0.5}
     found = rates(make(learning_schedule="warmup-plateau-decay", **options))
-    rise, fall = 0.5 * STEPS / 40, 0.5 * np.sqrt((40 + plateau) / STEPS)
+    rise = 0.5 * STEPS / 40
+    fall = 0.5 * np.sqrt((40 + plateau) / STEPS)
     expected = np.where(STEPS < 40, rise, np.minimum(0.5, fall))
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
@@ -48,14 +49,18 @@ def test_a_factor_multiplies_every_schedule(schedule):
     rate = LearningRate(make(learning_schedule=schedule, **warmup))
     before = [float(rate(step)) for step in STEPS]
     rate.factor.assign(0.25)
-    np.testing.assert_allclose([float(rate(step)) for step in STEPS], np.multiply(before, 0.25), rtol=1e-6)
+    np.testing.assert_allclose(
+        [float(rate(step)) for step in STEPS], np.multiply(before, 0.25), rtol=1e-6
+    )
 
 
 def test_an_update_takes_the_rate_of_its_number():
     """Adam's first step is as large as the learning rate; doubling the warm-up halves the rate of the first update."""
     changes = []
     for warmup in (4, 8):
-        config = make(learning_schedule="warmup-plateau-decay", warmup_steps=warmup, learning_rate=0.1)
+        config = make(
+            learning_schedule="warmup-plateau-decay", warmup_steps=warmup, learning_rate=0.1
+        )
         model = Bigrams(config, 6, 6)
         Update(model, config)(BATCH, 1)
         changes.append(np.abs(model.table).max())
@@ -71,15 +76,21 @@ def test_adam_equals_that_of_keras(decay):
     ours, theirs = ([keras.Variable(value) for value in start] for _ in range(2))
     config = make(learning_rate=0.1, **options)
     adam = Adam(config, ours)
-    expected = keras.optimizers.Adam(LearningRate(config), 0.8, 0.97, 1e-5, weight_decay=decay or None)
+    expected = keras.optimizers.Adam(
+        LearningRate(config), 0.8, 0.97, 1e-5, weight_decay=decay or None
+    )
     expected.exclude_from_weight_decay(theirs[1:])
     expected.build(theirs)
     apply = tf.function(adam.apply, autograph=False)
     for size in (1e-6, 1.0, 1e6, 0.0, 1e-3):
-        gradients = [tf.constant(size * random.normal(size=value.shape), tf.float32) for value in start]
+        gradients = [
+            tf.constant(size * random.normal(size=value.shape), tf.float32) for value in start
+        ]
         apply(gradients)
         expected.apply(gradients)
-        for found, value in zip([*ours, *adam.variables], [*theirs, *expected.variables], strict=True):
+        for found, value in zip(
+            [*ours, *adam.variables], [*theirs, *expected.variables], strict=True
+        ):
             np.testing.assert_allclose(found, value, rtol=2e-5, atol=1e-6 * np.abs(value).max())
 
 
@@ -112,4 +123,6 @@ def test_weight_decay_leaves_gains_and_biases(make_update):
         found.append([weight.numpy().copy() for weight in model.trainable_variables])
     assert {len(each.shape) for each in before} == {1, 2}
     for old, plain, decayed in zip(before, *found, strict=True):
-        np.testing.assert_allclose(plain - decayed, 0.1 * old if len(old.shape) > 1 else 0 * old, atol=1e-6)
+        np.testing.assert_allclose(
+            plain - decayed, 0.1 * old if len(old.shape) > 1 else 0 * old, atol=1e-6
+        )

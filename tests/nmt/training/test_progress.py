@@ -27,15 +27,33 @@ def validated(progress, score, updates, counts=True):
 def test_progress_survives_json():
     progress = after(10.0, 9.0).after_update(0.1 + 0.2, 7.0)
     assert Progress.from_json(json.loads(json.dumps(dataclasses.asdict(progress)))) == progress
-    assert (progress.best.update, progress.bad_validations, progress.update, progress.loss) == (3, 1, 7, 0.1 + 0.2)
+    assert (progress.best.update, progress.bad_validations, progress.update, progress.loss) == (
+        3,
+        1,
+        7,
+        0.1 + 0.2,
+    )
 
 
 def test_an_extra_validation_does_not_affect_a_resumed_training():
     """Not even where it was the best: the next that counts is compared with those that count."""
     between = validated(after(10.0), 12.0, 2, counts=False)
-    assert (between.best.update, between.loss, between.tokens, between.bad_validations) == (5, 60.0, 20.0, 0)
-    assert validated(between, 11.0, 1).bad_validations == validated(after(10.0), 11.0, 3).bad_validations == 0
-    assert validated(between, 9.0, 1).bad_validations == validated(after(10.0), 9.0, 3).bad_validations == 1
+    assert (between.best.update, between.loss, between.tokens, between.bad_validations) == (
+        5,
+        60.0,
+        20.0,
+        0,
+    )
+    assert (
+        validated(between, 11.0, 1).bad_validations
+        == validated(after(10.0), 11.0, 3).bad_validations
+        == 0
+    )
+    assert (
+        validated(between, 9.0, 1).bad_validations
+        == validated(after(10.0), 9.0, 3).bad_validations
+        == 1
+    )
 
 
 def test_an_equal_validation_is_not_better():
@@ -56,7 +74,9 @@ def test_another_ranking_begins_with_the_next_validation():
         changed = validated(known.ranked_by(*ranking), 5.0, 3)
         assert (changed.best.update, changed.bad_validations) == (12, 0)
     by_loss = replace(known, metric="loss")
-    assert by_loss.ranked_by("loss", "char", "greedy").best == by_loss.best  # the loss depends on neither
+    assert (
+        by_loss.ranked_by("loss", "char", "greedy").best == by_loss.best
+    )  # the loss depends on neither
 
 
 @pytest.mark.parametrize(
@@ -80,14 +100,26 @@ def test_plateaus_of_two_validations_without_a_lower_loss(losses, plateaus):
 
 def test_a_skipped_update_adds_nothing_and_is_counted():
     progress = after(10.0).after_skipping().after_skipping()
-    assert (progress.update, progress.loss, progress.skipped, progress.skipped_in_a_row) == (5, 0.0, 2, 2)
+    assert (progress.update, progress.loss, progress.skipped, progress.skipped_in_a_row) == (
+        5,
+        0.0,
+        2,
+        2,
+    )
     progress = progress.after_update(1.0, 1.0)
     assert (progress.skipped, progress.skipped_in_a_row) == (2, 0)
 
 
 @pytest.mark.parametrize(
     "state",
-    [[], {"update": "3"}, {"epoch": 3}, {"validations": [3]}, {"validations": [{"update": 3}]}, {"validations": 3}],
+    [
+        [],
+        {"update": "3"},
+        {"epoch": 3},
+        {"validations": [3]},
+        {"validations": [{"update": 3}]},
+        {"validations": 3},
+    ],
 )
 def test_malformed_progress_is_refused(state):
     with pytest.raises(UserError, match="progress of the training is damaged"):
@@ -97,8 +129,15 @@ def test_malformed_progress_is_refused(state):
 def test_bleu_is_compared_as_it_is_printed_and_the_loss_decides_between_equals():
     """In hundredths."""
     first = Validation(3, 0.5, 3.0, 2.0, 30.001, 9.5)
-    better = [replace(first, bleu=30.01, valid_loss=9.0), replace(first, bleu=30.004, valid_loss=1.9)]
-    worse = [replace(first, bleu=29.99, valid_loss=1.0), replace(first, bleu=30.004, valid_loss=2.1), first]
+    better = [
+        replace(first, bleu=30.01, valid_loss=9.0),
+        replace(first, bleu=30.004, valid_loss=1.9),
+    ]
+    worse = [
+        replace(first, bleu=29.99, valid_loss=1.0),
+        replace(first, bleu=30.004, valid_loss=2.1),
+        first,
+    ]
     for others, bad in ((better, 0), (worse, 1)):
         for other in others:
             progress = Progress().after_validation(first).after_validation(replace(other, update=6))

@@ -19,7 +19,10 @@ from tests.parameters import slow
 
 @pytest.fixture
 def begin(start, tmp_path):
-    """Starts the processes of a training; each has its own words. Returns them; process i writes to `errors-i`."""
+    """Starts the processes of a training; each has its own words.
+
+    Returns them; process i writes to `errors-i`.
+    """
 
     def begin(*words_of_each):
         workers = [f"localhost:{port}" for port in free_ports(len(words_of_each))]
@@ -28,7 +31,9 @@ def begin(start, tmp_path):
             config = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}}
             first = f"os.environ['TQDM_MININTERVAL'] = '0.3'; os.environ['TF_CONFIG'] = {json.dumps(config)!r}"
             (tmp_path / f"errors-{rank}").unlink(missing_ok=True)
-            started.append(start(tmp_path, words, (os.devnull, f"output-{rank}", f"errors-{rank}"), first))
+            started.append(
+                start(tmp_path, words, (os.devnull, f"output-{rank}", f"errors-{rank}"), first)
+            )
         return started
 
     return begin
@@ -62,10 +67,14 @@ def assert_nearly_equal(found, expected, tolerance=1e-5):
         np.testing.assert_allclose(found[name], value, rtol=0, atol=tolerance, err_msg=name)
 
 
-@pytest.mark.parametrize(("task", "index", "rank"), [("chief", 0, 0), ("worker", 0, 1), ("worker", 1, 2)])
+@pytest.mark.parametrize(
+    ("task", "index", "rank"), [("chief", 0, 0), ("worker", 0, 1), ("worker", 1, 2)]
+)
 def test_workers_are_counted_after_the_chief(monkeypatch, task, index, rank):
     cluster = {"chief": ["a:1"], "worker": ["b:1", "c:1"]}
-    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": task, "index": index}}))
+    monkeypatch.setenv(
+        "TF_CONFIG", json.dumps({"cluster": cluster, "task": {"type": task, "index": index}})
+    )
     assert read_cluster() == (["a:1", "b:1", "c:1"], rank)
 
 
@@ -95,7 +104,10 @@ def test_a_damaged_cluster_is_refused(monkeypatch, config):
 
 
 def test_one_process_is_not_connected(monkeypatch):
-    for config in ("", '{"cluster": {"worker": ["localhost:1"]}, "task": {"type": "worker", "index": 0}}'):
+    for config in (
+        "",
+        '{"cluster": {"worker": ["localhost:1"]}, "task": {"type": "worker", "index": 0}}',
+    ):
         monkeypatch.setenv("TF_CONFIG", config)
         assert (connect().count, connect().is_chief) == (1, True)
     alone = Replicas()
@@ -106,7 +118,10 @@ def test_one_process_is_not_connected(monkeypatch):
 
 @pytest.mark.parametrize("loss", ["per-token-cross-entropy", *slow("cross-entropy")])
 def test_processes_train_as_one(begin, training, run, tmp_path, loss):
-    """50 updates, each of 10 sentences, which no two parts share equally. The chief alone writes and reports."""
+    """50 updates, each of 10 sentences, which no two parts share equally.
+
+    The chief alone writes and reports.
+    """
     words = [*training, "--finish_after", 50, "--batch_size", 10, "--loss_function", loss]
     assert statuses(begin(*[[*words, "-m", "two"]] * 2)) == [0, 0]
     assert run(*words, "-m", "one")[0] == 0
@@ -116,9 +131,18 @@ def test_processes_train_as_one(begin, training, run, tmp_path, loss):
 
 
 RNN = ("--model_type", "rnn", "--layer_normalization_type", "layernorm")
-TRANSFORMER = ("--model_type", "transformer", "--transformer_num_heads", 2, "--transformer_ffn_hidden_size", 8)
+TRANSFORMER = (
+    "--model_type",
+    "transformer",
+    "--transformer_num_heads",
+    2,
+    "--transformer_ffn_hidden_size",
+    8,
+)
 TRANSFORMER += ("--transformer_enc_depth", 1, "--transformer_dec_depth", 1)
-TRANSFORMER += tuple(f"--transformer_dropout_{part}=0" for part in ("embeddings", "residual", "relu", "attn"))
+TRANSFORMER += tuple(
+    f"--transformer_dropout_{part}=0" for part in ("embeddings", "residual", "relu", "attn")
+)
 
 
 @pytest.mark.slow
@@ -177,7 +201,8 @@ def test_parts_have_the_same_dropout_in_any_process(begin, training, run, tmp_pa
     for model, steps in (("parts", 2), ("whole", 1)):
         assert run(*words, "-m", model, "--gradient_aggregation_steps", steps)[0] == 0
     assert_nearly_equal(weights(tmp_path / "two"), weights(tmp_path / "parts"))
-    two, whole = weights(tmp_path / "two"), weights(tmp_path / "whole")
+    two = weights(tmp_path / "two")
+    whole = weights(tmp_path / "whole")
     assert max(abs(two[name] - whole[name]).max() for name in two) > 1e-3
 
 
@@ -212,7 +237,11 @@ def test_ctrl_c_ends_a_process_that_waits_for_the_others(start, training, tmp_pa
         "cluster": {"worker": [f"localhost:{port}" for port in free_ports(2)]},
         "task": {"type": "worker", "index": 0},
     }
-    process = start(tmp_path, [*training, "-m", "model"], first=f"os.environ['TF_CONFIG'] = {json.dumps(config)!r}")
+    process = start(
+        tmp_path,
+        [*training, "-m", "model"],
+        first=f"os.environ['TF_CONFIG'] = {json.dumps(config)!r}",
+    )
     process.join(15)
     assert process.is_alive()
     os.kill(process.pid, signal.SIGINT)
@@ -235,7 +264,9 @@ def test_a_killed_process_ends_the_others_with_one_line(begin, training, tmp_pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", [0, 1])
-def test_a_training_of_killed_processes_ends_as_one_that_was_never_interrupted(begin, training, tmp_path, killed):
+def test_a_training_of_killed_processes_ends_as_one_that_was_never_interrupted(
+    begin, training, tmp_path, killed
+):
     words = [*training, "--finish_after", 300, "--save_freq", 10, "--valid_freq", 100]
     whole, parts = ([*words, "-m", name] for name in ("whole", "parts"))
     assert statuses(begin(whole, whole)) == [0, 0]

@@ -7,7 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from nmt.training.interruption import Interrupted, deferred_signals, interruptible, restored_handlers
+from nmt.training.interruption import (
+    Interrupted,
+    deferred_signals,
+    interruptible,
+    restored_handlers,
+)
 
 
 def test_a_signal_takes_effect_at_the_next_poll():
@@ -90,7 +95,11 @@ exit_with(130)
 
 
 @pytest.mark.parametrize(("seconds", "said"), [(0.2, ["an ordinary end"]), (60, [])])
-def test_a_process_whose_thread_still_computes_ends_at_once_and_leaves_no_file(run_python, seconds, said):
-    done = run_python(LEAVES, seconds, NMT_TEXT_CACHE="off", PYTHONPATH=str(Path(__file__).parents[3]))
+def test_a_process_whose_thread_still_computes_ends_at_once_and_leaves_no_file(
+    run_python, seconds, said
+):
+    done = run_python(
+        LEAVES, seconds, NMT_TEXT_CACHE="off", PYTHONPATH=str(Path(__file__).parents[3])
+    )
     directory, *others = done.stdout.splitlines()
     assert (done.returncode, others, os.path.exists(directory)) == (130, said, False)

@@ -27,8 +27,15 @@ from tests.nmt.training.scripted import LINES, scripted, weights
 @pytest.mark.parametrize("kind", ["layernorm", "none"])
 def test_learns_to_copy(make_trainer, tmp_path, kind):
     """The loss begins at a word's entropy, log 6 = 1.8 nats; 200 updates take two thirds of it away."""
-    options = {"embedding_size": 8, "state_size": 8, "layer_normalization_type": kind, "learning_rate": 0.03}
-    train, _ = make_trainer(tmp_path / "model", build=build_model, finish_after=200, valid_freq=200, **options)
+    options = {
+        "embedding_size": 8,
+        "state_size": 8,
+        "layer_normalization_type": kind,
+        "learning_rate": 0.03,
+    }
+    train, _ = make_trainer(
+        tmp_path / "model", build=build_model, finish_after=200, valid_freq=200, **options
+    )
     (validation,) = train().validations
     assert validation.valid_loss < math.log(6) / 3
 
@@ -37,7 +44,8 @@ def test_learns_to_copy(make_trainer, tmp_path, kind):
 def test_a_resumed_run_equals_an_uninterrupted_one(make_trainer, tmp_path, interrupted_at):
     """An epoch has four updates, so the interruptions are in the middle of an epoch.
 
-    The first is between two validations. The extra validation there is kept and changes nothing else.
+    The first is between two validations. The extra validation there is kept and changes nothing
+    else.
     """
     make_trainer(tmp_path / "whole", finish_after=9)[0]()
     make_trainer(tmp_path / "parts", finish_after=interrupted_at)[0]()
@@ -47,7 +55,9 @@ def test_a_resumed_run_equals_an_uninterrupted_one(make_trainer, tmp_path, inter
     assert any("momentum" in name for name in whole)
     for name in whole:
         np.testing.assert_array_equal(whole[name], parts[name], err_msg=name)
-    states = [json.loads((tmp_path / name / "progress.json").read_text()) for name in ("whole", "parts")]
+    states = [
+        json.loads((tmp_path / name / "progress.json").read_text()) for name in ("whole", "parts")
+    ]
     extra = [v["update"] for v in states[1]["validations"] if not v["counts"]]
     assert extra == ([interrupted_at] if interrupted_at % 3 else [])
     for state in states:
@@ -60,7 +70,9 @@ def test_a_resumed_run_equals_an_uninterrupted_one(make_trainer, tmp_path, inter
 OF_TWO_WIDTHS = LINES[:30] + [f"{line} d d d d" for line in LINES[:34]]
 
 
-def test_a_training_of_an_earlier_version_resumes_at_the_same_share_of_its_epoch(make_trainer, tmp_path, capsys):
+def test_a_training_of_an_earlier_version_resumes_at_the_same_share_of_its_epoch(
+    make_trainer, tmp_path, capsys
+):
     """Of 64 pairs of two widths, it had made 3 updates of 5 an epoch; now there are 4, of which 2 are left."""
     options = {"lines": OF_TWO_WIDTHS, "batch_size": 16, "valid_freq": 100}
     make_trainer(tmp_path / "model", finish_after=3, **options)[0]()
@@ -78,25 +90,39 @@ def test_a_training_of_an_earlier_version_resumes_at_the_same_share_of_its_epoch
     assert "earlier version" not in capsys.readouterr().err
 
 
-def test_a_training_goes_on_from_another_with_its_batches_and_validates_first(make_trainer, tmp_path):
+def test_a_training_goes_on_from_another_with_its_batches_and_validates_first(
+    make_trainer, tmp_path
+):
     """That counts, although it is between two validations."""
     make_trainer(tmp_path / "first", finish_after=3, lines=OF_TWO_WIDTHS)[0]()
     options = {"reload": str(tmp_path / "first"), "reload_training_progress": True, "valid_freq": 2}
     train, model = make_trainer(tmp_path / "model", finish_after=6, lines=OF_TWO_WIDTHS, **options)
     progress = train()
-    assert [(each.update, each.counts) for each in progress.validations] == [(3, True), (4, True), (6, True)]
+    assert [(each.update, each.counts) for each in progress.validations] == [
+        (3, True),
+        (4, True),
+        (6, True),
+    ]
     assert (progress.begin, progress.batch) == (3, 6)
     make_trainer(tmp_path / "first", finish_after=6, lines=OF_TWO_WIDTHS)[0]()
     np.testing.assert_array_equal(model.table, weights(tmp_path / "first" / LAST)[model.table.path])
 
 
 @pytest.mark.parametrize("options", [{}, {"exponential_smoothing": 0.1}])
-def test_a_reloaded_model_is_what_the_first_validation_measures_and_keeps(make_trainer, tmp_path, options):
+def test_a_reloaded_model_is_what_the_first_validation_measures_and_keeps(
+    make_trainer, tmp_path, options
+):
     make_trainer(tmp_path / "first", finish_after=3)[0]()
     again = {"reload": str(tmp_path / "first"), "finish_after": 1}
-    first, _ = make_trainer(tmp_path / "model", scripted([1.0, 0.5]), **again, **options)[0]().validations
+    first, _ = make_trainer(tmp_path / "model", scripted([1.0, 0.5]), **again, **options)[
+        0
+    ]().validations
     (measured,) = json.loads((tmp_path / "first" / "progress.json").read_text())["validations"]
-    assert (first.update, first.valid_loss, first.train_loss) == (0, pytest.approx(measured["valid_loss"]), 0.0)
+    assert (first.update, first.valid_loss, first.train_loss) == (
+        0,
+        pytest.approx(measured["valid_loss"]),
+        0.0,
+    )
     kept, given = (weights(tmp_path / name / "best.npz")["table"] for name in ("model", "first"))
     np.testing.assert_array_equal(kept, given)
 
@@ -116,7 +142,8 @@ def test_a_first_validation_that_was_interrupted_is_repeated(make_trainer, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("options", "named"), [({"finish_after": 3}, "finish_after 3"), ({"max_epochs": 1}, "max_epochs 1")]
+    ("options", "named"),
+    [({"finish_after": 3}, "finish_after 3"), ({"max_epochs": 1}, "max_epochs 1")],
 )
 def test_a_training_that_has_passed_its_end_is_refused(make_trainer, tmp_path, options, named):
     make_trainer(tmp_path / "model")[0]()
@@ -169,19 +196,34 @@ def test_the_figures_of_updates_are_among_the_messages(make_trainer, tmp_path):
         make_trainer(tmp_path / "model", summary_freq=3)[0]()
         (tmp_path / "model" / "config.json").touch()
     lines = (tmp_path / "model" / "train.log").read_text().splitlines()
-    date, number = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", r"\d+(\.\d+)?"
-    figures = "".join(f"  {name} {number}" for name in ("loss", "gradient norm", "learning rate", "tokens per second"))
+    date = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+    number = r"\d+(\.\d+)?"
+    figures = "".join(
+        f"  {name} {number}"
+        for name in ("loss", "gradient norm", "learning rate", "tokens per second")
+    )
     found = [line for line in lines if "gradient norm" in line]
     assert [re.fullmatch(rf"{date} update (\d+){figures}", line)[1] for line in found] == ["3", "6"]
-    assert "4 updates are an epoch; validates every 3 updates; stops after 10 validations in a row" in lines[0]
+    assert (
+        "4 updates are an epoch; validates every 3 updates; stops after 10 validations in a row"
+        in lines[0]
+    )
 
 
-def test_a_plateau_of_the_loss_reduces_the_learning_rate_also_after_resuming(make_trainer, tmp_path, capsys):
-    """At a huge learning rate the loss rises, so each validation after the first is a plateau of one.
+def test_a_plateau_of_the_loss_reduces_the_learning_rate_also_after_resuming(
+    make_trainer, tmp_path, capsys
+):
+    """At a huge learning rate the loss rises, so each validation after the first is a plateau of
+    one.
 
-    Adam divides by the size of the gradient, so an update moves a weight by about the learning rate.
+    Adam divides by the size of the gradient, so an update moves a weight by about the learning
+    rate.
     """
-    options = {"learning_rate_reduce_factor": 0.1, "learning_rate_reduce_num_not_improved": 1, "valid_freq": 1}
+    options = {
+        "learning_rate_reduce_factor": 0.1,
+        "learning_rate_reduce_num_not_improved": 1,
+        "valid_freq": 1,
+    }
     options |= {"learning_rate": 1e3, "learning_schedule": "constant"}
     train, model = make_trainer(tmp_path / "whole", finish_after=4, **options)
     progress = train()
@@ -195,7 +237,8 @@ def test_a_plateau_of_the_loss_reduces_the_learning_rate_also_after_resuming(mak
 
 
 def test_a_training_is_saved_every_ten_minutes(make_trainer, tmp_path, monkeypatch):
-    now, apply = [0.0], Update.apply
+    now = [0.0]
+    apply = Update.apply
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
     def slow(self, gradients):
@@ -206,10 +249,14 @@ def test_a_training_is_saved_every_ten_minutes(make_trainer, tmp_path, monkeypat
     train, _ = make_trainer(tmp_path / "model", broken, valid_freq=100, finish_after=5)
     with pytest.raises(RuntimeError):
         train()
-    assert weights(tmp_path / "model" / "last.npz")["adam/iteration"] == 3  # after 750 s; the next would be after 6
+    assert (
+        weights(tmp_path / "model" / "last.npz")["adam/iteration"] == 3
+    )  # after 750 s; the next would be after 6
 
 
-def test_slow_first_batches_are_named_and_a_silent_bar_changes_nothing(make_trainer, tmp_path, monkeypatch, capsys):
+def test_slow_first_batches_are_named_and_a_silent_bar_changes_nothing(
+    make_trainer, tmp_path, monkeypatch, capsys
+):
     make_trainer(tmp_path / "shown", finish_after=2)[0]()
     said = capsys.readouterr().err
     assert re.search(r"compiling, once for each width of a batch \(1 of 1, \d+ tokens\)", said)
@@ -227,7 +274,11 @@ def test_figures_of_updates_and_validations_are_logged_once(make_trainer, tmp_pa
     make_trainer(tmp_path / "model", summary_freq=2, finish_after=4)[0]()
     make_trainer(tmp_path / "model", summary_freq=2, finish_after=6)[0]()
     paths = map(str, (tmp_path / "model" / "logs").iterdir())
-    events = [Event.FromString(record.numpy()) for path in paths for record in tf.data.TFRecordDataset(path)]
+    events = [
+        Event.FromString(record.numpy())
+        for path in paths
+        for record in tf.data.TFRecordDataset(path)
+    ]
     logged = sorted((value.tag, event.step) for event in events for value in event.summary.value)
     of_updates = ("gradient_norm", "learning_rate", "loss", "tokens_per_second")
     of_validations = ("bleu", "chrf", "train_loss", "valid_loss")
@@ -237,8 +288,12 @@ def test_figures_of_updates_and_validations_are_logged_once(make_trainer, tmp_pa
     )
 
 
-@pytest.mark.parametrize(("options", "saved"), [({"valid_freq": 4}, 12), ({"valid_freq": 100, "save_freq": 1}, 5)])
-def test_the_training_stops_after_ten_skipped_updates(make_trainer, tmp_path, capsys, options, saved):
+@pytest.mark.parametrize(
+    ("options", "saved"), [({"valid_freq": 4}, 12), ({"valid_freq": 100, "save_freq": 1}, 5)]
+)
+def test_the_training_stops_after_ten_skipped_updates(
+    make_trainer, tmp_path, capsys, options, saved
+):
     """Validations save them. Between validations the last one that was not skipped stays saved."""
     train, model = make_trainer(tmp_path / "model", finish_after=100, **options)
     total_cost = model.total_cost
@@ -262,7 +317,9 @@ def test_the_training_stops_after_ten_skipped_updates(make_trainer, tmp_path, ca
 def test_a_model_whose_loss_is_not_finite_is_not_saved(make_trainer, tmp_path):
     train, model = make_trainer(tmp_path / "model")
     model.table.assign(np.full([6, 6], np.nan))
-    with pytest.raises(UserError, match=r"validation text is nan after update 3; .*nothing is saved"):
+    with pytest.raises(
+        UserError, match=r"validation text is nan after update 3; .*nothing is saved"
+    ):
         train()
     assert not list(tmp_path.glob("model/*.npz"))
 
@@ -270,6 +327,8 @@ def test_a_model_whose_loss_is_not_finite_is_not_saved(make_trainer, tmp_path):
 @pytest.mark.parametrize(("options", "last"), [({"finish_after": 4}, 4), ({"max_epochs": 2}, 6)])
 def test_stops_after_updates_or_epochs(make_trainer, tmp_path, options, last):
     """64 pairs in batches of 22 are three updates an epoch."""
-    train, _ = make_trainer(tmp_path / "model", **{"finish_after": 100, "batch_size": 22, **options})
+    train, _ = make_trainer(
+        tmp_path / "model", **{"finish_after": 100, "batch_size": 22, **options}
+    )
     progress = train("--" + " ".join(map(str, *options.items())))
     assert progress.update == progress.validations[-1].update == last

@@ -71,7 +71,9 @@ print(json.dumps(found))
     [
         pytest.param(TRANSFORMER, "float32", 1, marks=pytest.mark.slow),  # the gradients
         (TRANSFORMER, "mixed_bfloat16", 0),
-        pytest.param({}, "mixed_bfloat16", 6, marks=pytest.mark.slow),  # three recurrences, forwards and backwards
+        pytest.param(
+            {}, "mixed_bfloat16", 6, marks=pytest.mark.slow
+        ),  # three recurrences, forwards and backwards
     ],
     ids=["float32", "transformer", "rnn"],
 )
@@ -79,10 +81,14 @@ def test_xla_compiles_all_gradients_in_float32_and_else_the_loops_of_the_rnn(
     run_python, tmp_path, options, dtype, programs
 ):
     """Counts the programs in the cache after two widths and one of them again."""
-    given = json.dumps({**FILES, "dictionaries": ["-", "-"], "state_size": 7, "dtype": dtype, **options})
+    given = json.dumps(
+        {**FILES, "dictionaries": ["-", "-"], "state_size": 7, "dtype": dtype, **options}
+    )
     flags = f"--tf_xla_persistent_cache_directory={tmp_path}"
     done = run_python(PROGRAMS, Path(__file__).parents[3], given, tmp_path, TF_XLA_FLAGS=flags)
-    assert json.loads(done.stdout) == [1 + programs, 1 + 2 * programs, 1 + 2 * programs], done.stderr
+    assert json.loads(done.stdout) == [1 + programs, 1 + 2 * programs, 1 + 2 * programs], (
+        done.stderr
+    )
 
 
 TRACED_EARLY = """
@@ -109,14 +115,19 @@ print(len(list(Path(sys.argv[3]).rglob("*.pb"))))
 def test_what_happens_after_the_trace_compiles_nothing_again(run_python, tmp_path):
     flags = f"--tf_xla_persistent_cache_directory={tmp_path}"
     for others in (0, 3):
-        done = run_python(TRACED_EARLY, Path(__file__).parents[3], others, tmp_path, TF_XLA_FLAGS=flags)
+        done = run_python(
+            TRACED_EARLY, Path(__file__).parents[3], others, tmp_path, TF_XLA_FLAGS=flags
+        )
         assert done.stdout == "1\n", done.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [TRANSFORMER, {}], ids=["transformer", "rnn"])
 def test_an_update_in_bfloat16_gives_the_same_when_it_is_repeated(make_update, options):
-    """So a resumed run equals an uninterrupted one. The products are large enough for several threads."""
+    """So a resumed run equals an uninterrupted one.
+
+    The products are large enough for several threads.
+    """
     sizes = {"state_size": 256, "embedding_size": 256}
     update, _ = make_update(dtype="mixed_bfloat16", **{**options, **sizes})
     large = Batch(*(tf.repeat(x, 40, axis=0) for x in BATCH))
@@ -135,8 +146,13 @@ def test_an_update_in_bfloat16_gives_the_same_when_it_is_repeated(make_update, o
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 def test_an_update_is_traced_once_for_all_widths(make_update, bigrams, monkeypatch, dtype):
     update, model = make_update(model_type="bigrams", dtype=dtype)
-    calls, total_cost = [], model.total_cost
-    monkeypatch.setattr(model, "total_cost", lambda *pairs, **options: calls.append(1) or total_cost(*pairs, **options))
+    calls = []
+    total_cost = model.total_cost
+    monkeypatch.setattr(
+        model,
+        "total_cost",
+        lambda *pairs, **options: calls.append(1) or total_cost(*pairs, **options),
+    )
     for width in (2, 4, 2):
         update(Batch(*(x[:, :width] for x in BATCH)), 1)
     assert len(calls) == 1
@@ -146,11 +162,16 @@ def test_an_update_is_traced_once_for_all_widths(make_update, bigrams, monkeypat
 @pytest.mark.parametrize("norm", ["occurrences", *slow("words")])
 def test_the_parts_of_a_batch_give_the_update_of_the_whole(make_bigrams_update, norm, loss):
     """Up to rounding, where clipping is active and the last of the parts is filled up."""
-    batch, found = Batch(*(tf.repeat(x, 2, 0) for x in BATCH)), {}
+    batch = Batch(*(tf.repeat(x, 2, 0) for x in BATCH))
+    found = {}
     for steps in (1, 3):
         options = {"clip_counts": norm, "loss_function": loss, "clip_c": 0.01}
         update, _ = make_bigrams_update(**options, gradient_aggregation_steps=steps)
-        found[steps] = [*update(batch, 1), *update(batch, 2), *(each.numpy().copy() for each in update.variables)]
+        found[steps] = [
+            *update(batch, 1),
+            *update(batch, 2),
+            *(each.numpy().copy() for each in update.variables),
+        ]
     assert found[1][2] > 0.01
     for whole, parts in zip(found[1], found[3], strict=True):
         np.testing.assert_allclose(parts, whole, rtol=1e-5, atol=1e-6)
@@ -169,7 +190,10 @@ def test_a_limit_of_0_clips_nothing(make_bigrams_update, norm):
 
 def test_the_clipped_norm_counts_occurrences_or_words(make_bigrams_update):
     """Of two occurrences of a word, Nematus v0.3 counts two rows, and master their sum."""
-    norms = {norm: make_bigrams_update(clip_counts=norm)[0](BATCH, 1)[2] for norm in ("occurrences", "words")}
+    norms = {
+        norm: make_bigrams_update(clip_counts=norm)[0](BATCH, 1)[2]
+        for norm in ("occurrences", "words")
+    }
     _, model = make_bigrams_update()
     with tf.GradientTape() as tape:
         cost = tf.reduce_mean(model.costs(*BATCH))
@@ -180,7 +204,9 @@ def test_the_clipped_norm_counts_occurrences_or_words(make_bigrams_update):
 
 
 @pytest.mark.parametrize(("loss", "count"), [("cross-entropy", 2), ("per-token-cross-entropy", 7)])
-def test_the_gradient_is_that_of_the_mean_cost_of_a_sentence_or_of_a_token(make_bigrams_update, loss, count):
+def test_the_gradient_is_that_of_the_mean_cost_of_a_sentence_or_of_a_token(
+    make_bigrams_update, loss, count
+):
     """With the table at zero, each of 7 tokens adds 1/6 to the gradient of its row's six logits, less 1 to its own."""
     gradient = np.zeros([6, 6])
     for before, word in [(0, 2), (2, 3), (3, 4), (4, 0), (0, 5), (5, 2), (2, 0)]:
@@ -195,10 +221,13 @@ def test_per_token_the_norm_of_a_gradient_hardly_depends_on_the_width_of_a_batch
     keras.utils.set_random_seed(1)
     options = {**TRANSFORMER, "layer_normalization_type": "layernorm"}
     config = make_config({**FILES, "dictionaries": ["-", "-"], **options})
-    model, norms = build_model(config, 50, 50), {"cross-entropy": [], "per-token-cross-entropy": []}
+    model = build_model(config, 50, 50)
+    norms = {"cross-entropy": [], "per-token-cross-entropy": []}
     for width in (8, 32, 128):
         ids = tf.random.stateless_uniform([1024 // width, width], [1, width], 2, 50, tf.int32)
-        sums = sum_gradients(model, Batch(ids, tf.ones(ids.shape), ids, tf.ones(ids.shape)), 0.1, None)
+        sums = sum_gradients(
+            model, Batch(ids, tf.ones(ids.shape), ids, tf.ones(ids.shape)), 0.1, None
+        )
         for loss, found in norms.items():
             found.append(float(clip_mean(sums, replace(config, loss_function=loss))[1]))
     sentence, token = norms.values()
@@ -209,7 +238,8 @@ def test_per_token_the_norm_of_a_gradient_hardly_depends_on_the_width_of_a_batch
 def test_smoothed_weights_follow_the_weights(make_bigrams_update):
     """The share of the newest is 9 / (t + 9) at first, then the option's."""
     update, model = make_bigrams_update(exponential_smoothing=0.8)
-    average, newest = model.table.numpy().copy(), []
+    average = model.table.numpy().copy()
+    newest = []
     for number, share in enumerate((0.9, 9 / 11, 0.8), 1):
         update(BATCH, number)
         newest.append(model.table.numpy().copy())
@@ -236,11 +266,14 @@ BROKEN = [
 def test_a_loss_or_a_gradient_that_is_not_finite_changes_nothing(vocabulary):
     """Weights, moments and Adam's count of updates stay the same."""
     model = Bigrams(Config(), 6, 6)
-    total_cost, weight = model.total_cost, model.trainable_variables[0]
+    total_cost = model.total_cost
+    weight = model.trainable_variables[0]
 
     def broken_cost(*batch, dropout_seed, **options):
         right = total_cost(*batch, dropout_seed=dropout_seed, **options)
-        return tf.switch_case(dropout_seed[1], [lambda change=change: change(right, weight) for change in BROKEN])
+        return tf.switch_case(
+            dropout_seed[1], [lambda change=change: change(right, weight) for change in BROKEN]
+        )
 
     model.total_cost = broken_cost
     update = Update(model, Config())

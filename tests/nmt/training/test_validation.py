@@ -28,21 +28,29 @@ def test_the_metric_decides_which_model_is_best(make_trainer, tmp_path):
         assert train().best.update == best
 
 
-def test_a_resumed_training_with_another_metric_keeps_the_model_that_it_calls_best(make_trainer, tmp_path):
+def test_a_resumed_training_with_another_metric_keeps_the_model_that_it_calls_best(
+    make_trainer, tmp_path
+):
     """The first run has its best BLEU at update 3; by the loss, update 6 would be better, but is not kept."""
     make_trainer(tmp_path / "model", scripted([0.9, 0.2]))[0]()
-    train, model = make_trainer(tmp_path / "model", scripted([0.1]), valid_metric="loss", finish_after=9)
+    train, model = make_trainer(
+        tmp_path / "model", scripted([0.1]), valid_metric="loss", finish_after=9
+    )
     assert train().best.update == 9
     stopped = {"patience": 1, "valid_freq": 1}
     progress = make_trainer(tmp_path / "stopped", scripted([0.9, 0.2]), **stopped)[0]()
     assert progress.update == 2
-    progress = make_trainer(tmp_path / "stopped", scripted([0.2] * 4), valid_metric="loss", **stopped)[0]()
+    progress = make_trainer(
+        tmp_path / "stopped", scripted([0.2] * 4), valid_metric="loss", **stopped
+    )[0]()
     assert progress.update > 2
     best = weights(tmp_path / "model" / "best.npz")
     np.testing.assert_array_equal(best[model.table.path], model.table)
 
 
-def test_the_sets_of_a_validation_are_scored_one_by_one(make_trainer, write_lines, tmp_path, capsys):
+def test_the_sets_of_a_validation_are_scored_one_by_one(
+    make_trainer, write_lines, tmp_path, capsys
+):
     """The first is copied and the second is not; a prefix, spelled in any way, is no part of a translation."""
     options = {
         "files": [write_lines(name, LINES) for name in ("copied", "other")],
@@ -58,18 +66,26 @@ def test_the_sets_of_a_validation_are_scored_one_by_one(make_trainer, write_line
     assert validation.sets["other"]["bleu"] == 0
     assert 0 < validation.bleu < 100
     assert "  copied  BLEU 100.00  chrF 100.00" in capsys.readouterr().err
-    assert (tmp_path / "model" / "valid" / "3.txt").read_text().splitlines() == LINES + [CUT] * len(LINES)
+    assert (tmp_path / "model" / "valid" / "3.txt").read_text().splitlines() == LINES + [CUT] * len(
+        LINES
+    )
     train, _ = make_trainer(tmp_path / "model", translate, **options)
     assert [each.sets for each in train().validations] == [validation.sets] * 2
     paths = map(str, (tmp_path / "model" / "logs").iterdir())
-    events = [Event.FromString(record.numpy()) for path in paths for record in tf.data.TFRecordDataset(path)]
+    events = [
+        Event.FromString(record.numpy())
+        for path in paths
+        for record in tf.data.TFRecordDataset(path)
+    ]
     logged = [(value.tag, event.step) for event in events for value in event.summary.value]
     assert logged.count(("bleu/copied", 3)) == logged.count(("chrf/other", 6)) == 1
 
 
 def test_the_lower_loss_decides_between_equal_bleu(make_trainer, tmp_path):
     """All validations have BLEU 0, while the loss falls."""
-    train, _ = make_trainer(tmp_path / "model", translate=scripted([0.0] * 4), finish_after=12, patience=2)
+    train, _ = make_trainer(
+        tmp_path / "model", translate=scripted([0.0] * 4), finish_after=12, patience=2
+    )
     progress = train()
     assert progress.best.update == progress.update == 12
 

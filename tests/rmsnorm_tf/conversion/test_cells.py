@@ -13,7 +13,10 @@ RECURRENT = {
     "gru": (lambda: RMSNormGRU(4, name="gru", **LN), ["gru/cell"]),
     "reset-before": (lambda: RMSNormGRU(4, reset_after=False, name="gru", **LN), ["gru/cell"]),
     "bias-inside": (lambda: RMSNormGRU(4, normalize_bias=True, name="gru", **LN), ["gru/cell"]),
-    "no-bias": (lambda: RMSNormGRU(4, normalize_bias=True, use_bias=False, name="gru", **LN), ["gru/cell"]),
+    "no-bias": (
+        lambda: RMSNormGRU(4, normalize_bias=True, use_bias=False, name="gru", **LN),
+        ["gru/cell"],
+    ),
     "bidirectional": (
         lambda: layers.Bidirectional(RMSNormGRU(4, name="gru", **LN), name="both"),
         ["both/forward_gru/cell", "both/backward_gru/cell"],
@@ -43,10 +46,16 @@ RECURRENT = {
 def test_ln_gru_tagger(make, names, policy):
     model = tagger(make())
     report = fold(model)
-    assert [re.sub(r"_cells_\d+", "_cells", name) for name in report] == [*names, "norm"]  # Keras counts the cells
+    assert [re.sub(r"_cells_\d+", "_cells", name) for name in report] == [
+        *names,
+        "norm",
+    ]  # Keras counts the cells
     assert all(entry.converted for entry in report.values())
     assert next(iter(report.values())).reason == "centring folded into its kernels"
-    assert not any(isinstance(t, layers.LayerNormalization) for t in tf.train.TrackableView(model).descendants())
+    assert not any(
+        isinstance(t, layers.LayerNormalization)
+        for t in tf.train.TrackableView(model).descendants()
+    )
 
 
 def test_a_cell_that_has_rms_or_nothing_inside_is_not_reported():

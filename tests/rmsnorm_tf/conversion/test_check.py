@@ -29,15 +29,16 @@ class Watched(layers.Layer):
 def state_of(model):
     """Returns what a conversion might change: classes, attributes and values."""
     inside = model._flatten_layers()
-    return [(type(layer), {key: id(value) for key, value in vars(layer).items()}) for layer in inside], [
-        (id(w), w.path, w.trainable, w.numpy().tolist()) for w in model.variables
-    ]
+    return [
+        (type(layer), {key: id(value) for key, value in vars(layer).items()}) for layer in inside
+    ], [(id(w), w.path, w.trainable, w.numpy().tolist()) for w in model.variables]
 
 
 def assert_refused(convert, model, why):
     """Asserts that a conversion raises an error and leaves the model as it was, compiled or not."""
     model.compile("sgd", "mse")
-    outputs, before = outputs_of(model), state_of(model)
+    outputs = outputs_of(model)
+    before = state_of(model)
     with pytest.raises(ValueError, match=why) as caught:
         convert(model)
     assert "every weight and layer of 'model' is as before" in str(caught.value)
@@ -51,8 +52,11 @@ def test_an_interrupted_conversion_is_undone(monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    model = with_drawn_weights(keras.Sequential([keras.Input((6,)), dense(), norm("norm"), dense("head")]))
-    outputs, before = outputs_of(model), state_of(model)
+    model = with_drawn_weights(
+        keras.Sequential([keras.Input((6,)), dense(), norm("norm"), dense("head")])
+    )
+    outputs = outputs_of(model)
+    before = state_of(model)
     monkeypatch.setattr(check._Check, "why_different", interrupt)
     with pytest.raises(KeyboardInterrupt):
         fold_layer_norm(model)
@@ -63,9 +67,15 @@ def test_an_interrupted_conversion_is_undone(monkeypatch):
 def test_a_fold_that_changes_the_outputs_is_undone_with_all_others():
     x = keras.Input((6,), name="x")
     y, size = Watched(name="watched")(norm("first")(dense("before")(x)))
-    gru = RMSNormGRU(6, name="gru", normalization="layer")(layers.Reshape((2, 3))(dense("other")(x)))
+    gru = RMSNormGRU(6, name="gru", normalization="layer")(
+        layers.Reshape((2, 3))(dense("other")(x))
+    )
     z = layers.Add()(
-        [norm(f"subtracted_{i}")(stream) for stream in [dense("relu", activation="relu")(x)] for i in "abc"]
+        [
+            norm(f"subtracted_{i}")(stream)
+            for stream in [dense("relu", activation="relu")(x)]
+            for i in "abc"
+        ]
     )
     z = norm("third")(dense("behind")(norm("second")(y) + gru + z))
     model = with_drawn_weights(keras.Model(x, [z, size], name="model"))
@@ -111,7 +121,8 @@ class ReadsGain(layers.Layer):
 
 @pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm])
 def test_a_norm_whose_gain_another_layer_reads_is_restored(convert):
-    x, first = keras.Input((6,), name="x"), norm("first")
+    x = keras.Input((6,), name="x")
+    first = norm("first")
     model = with_drawn_weights(keras.Model(x, ReadsGain(first)(first(dense()(x))), name="model"))
     assert_refused(convert, model, "The model would fail: AttributeError: ")
 
@@ -149,7 +160,8 @@ def noisy():
 
 
 def test_seeds_and_statistics_stay_and_training_is_compared():
-    model, numbers = noisy(), []
+    model = noisy()
+    numbers = []
     kept = [v for v in model.variables if not v.trainable]
     before = [v.numpy() for v in kept]
     for convert in (lambda model: None, fold_layer_norm):
@@ -185,7 +197,9 @@ class Noise(layers.Layer):
 
 def test_a_model_whose_training_is_random_is_compared_at_inference():
     x = keras.Input((6,), name="x")
-    [entry] = fold_layer_norm(with_drawn_weights(keras.Model(x, norm("norm")(dense()(Noise()(x)))))).entries
+    [entry] = fold_layer_norm(
+        with_drawn_weights(keras.Model(x, norm("norm")(dense()(Noise()(x)))))
+    ).entries
     assert entry.reason == (
         "centring folded into dense; not checked for training=True, as the outputs are random, whatever the seeds"
     )
@@ -199,8 +213,10 @@ class OnlyLong(layers.Layer):
 
 
 def test_inputs_of_all_kinds_are_drawn():
-    words, text = keras.Input((None,), dtype="int32", name="words"), keras.Input((2,), dtype="string", name="text")
-    x, given = keras.Input((None, 6), name="x"), keras.Input((1,), dtype="bool", name="given")
+    words = keras.Input((None,), dtype="int32", name="words")
+    text = keras.Input((2,), dtype="string", name="text")
+    x = keras.Input((None, 6), name="x")
+    given = keras.Input((1,), dtype="bool", name="given")
     hashed = layers.Hashing(2)(text)
     few = layers.Embedding(2, 6)
     y = OnlyLong()(few(words)) + dense()(x) + keras.ops.mean(few(hashed), 1, keepdims=True)
@@ -226,13 +242,17 @@ class Logarithm(layers.Layer):
 
 def test_numbers_that_a_model_needs_positive_are_drawn_so():
     x = keras.Input((6,), name="x")
-    report = fold_layer_norm(with_drawn_weights(keras.Model(x, norm("norm")(dense()(OnlyPositive()(x)))))).entries
+    report = fold_layer_norm(
+        with_drawn_weights(keras.Model(x, norm("norm")(dense()(OnlyPositive()(x)))))
+    ).entries
     assert report == [Conversion("norm", True, "centring folded into dense")]
 
 
 def test_what_is_no_number_in_both_models_is_no_difference():
     x = keras.Input((6,), name="x")
-    report = fold_layer_norm(with_drawn_weights(keras.Model(x, [norm("norm")(dense()(x)), Logarithm()(x)]))).entries
+    report = fold_layer_norm(
+        with_drawn_weights(keras.Model(x, [norm("norm")(dense()(x)), Logarithm()(x)]))
+    ).entries
     assert report == [Conversion("norm", True, "centring folded into dense")]
 
 
@@ -247,16 +267,21 @@ def test_rounding_is_no_difference():
 
 
 def test_rounding_in_the_narrowest_layer_is_no_difference():
-    x, narrow = keras.Input((64,), name="x"), {"dtype": "mixed_bfloat16"}
+    x = keras.Input((64,), name="x")
+    narrow = {"dtype": "mixed_bfloat16"}
     y = norm("norm", **narrow)(dense("narrow", units=64, **narrow)(x))
-    report = fold_layer_norm(with_drawn_weights(keras.Model(x, dense("wide", dtype="float32")(y)))).entries
+    report = fold_layer_norm(
+        with_drawn_weights(keras.Model(x, dense("wide", dtype="float32")(y)))
+    ).entries
     assert report == [Conversion("norm", True, "centring folded into narrow")]
 
 
 def test_no_tensors_of_graphs_stay_in_the_losses():
     """A loss that an activity regularizer adds in a trace cannot be computed outside it."""
     x = keras.Input((6,))
-    model = keras.Model(x, norm("norm")(dense()(layers.Dense(6, activity_regularizer="l2", name="first")(x))))
+    model = keras.Model(
+        x, norm("norm")(dense()(layers.Dense(6, activity_regularizer="l2", name="first")(x)))
+    )
     fold_layer_norm(model)
     assert model.losses == []
     model(np.ones((2, 6), np.float32))

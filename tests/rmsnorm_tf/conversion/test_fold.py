@@ -33,7 +33,10 @@ def test_pre_ln_transformer(policy):
     assert all(entry.converted for entry in report.values())
     assert list(report) == ["norm_0a", "norm_0b", "norm_1a", "norm_1b", "last"]
     assert report["norm_0a"].reason == "centring folded into words, places"
-    assert report["last"].reason == "centring folded into words, places, attention_0/attention_output and 3 more"
+    assert (
+        report["last"].reason
+        == "centring folded into words, places, attention_0/attention_output and 3 more"
+    )
     assert not any(isinstance(layer, layers.LayerNormalization) for layer in model.layers)
 
 
@@ -42,11 +45,15 @@ def test_a_block_as_in_keras_hub(policy):
     tokens = keras.Input((5,), dtype="int32", name="tokens")
     positions = keras.Input((5,), dtype="int32", name="positions")
     words = layers.Embedding(7, 6, mask_zero=True, name="words")
-    x = layers.Add(name="embedded")([words(tokens), layers.Embedding(5, 6, name="places")(positions)])
+    x = layers.Add(name="embedded")(
+        [words(tokens), layers.Embedding(5, 6, name="places")(positions)]
+    )
     padding = keras.ops.not_equal(tokens, 0)[:, None, :]
     for i in range(2):
         y = norm(f"norm_{i}a", epsilon=1e-5)(x)
-        y = layers.MultiHeadAttention(2, 3, dropout=0.1, name=f"attention_{i}")(y, y, attention_mask=padding)
+        y = layers.MultiHeadAttention(2, 3, dropout=0.1, name=f"attention_{i}")(
+            y, y, attention_mask=padding
+        )
         x = feed_forward(x + layers.Dropout(0.0)(y), i)
     sequence = norm("last", epsilon=1e-5)(x)
     pooled = layers.Dense(6, "tanh", name="pooled")(sequence[:, 0])
@@ -61,7 +68,9 @@ def test_dense_stack(policy):
         model.add(layers.Dense(units, use_bias=i == 0, name=f"dense_{i}"))
         model.add(norm(f"norm_{i}", epsilon=10.0**-i, scale=i == 0, center=i == 1))
         model.add(layers.ReLU())
-    originals = {layer.name: (layer, layer.get_config(), layer.get_weights()) for layer in model.layers}
+    originals = {
+        layer.name: (layer, layer.get_config(), layer.get_weights()) for layer in model.layers
+    }
     report = fold(model)
     assert report["norm_0"] == Conversion("norm_0", True, "centring folded into dense_0")
     assert report["norm_1"] == Conversion("norm_1", True, "centring folded into dense_1")
@@ -110,9 +119,13 @@ def test_grouped_query_attention(policy):
 
 
 def test_maps_and_norms_in_several_places(policy):
-    a, b = keras.Input((4,)), keras.Input((4,))
-    dense, shared = layers.Dense(5, name="dense"), norm("shared")
-    report = fold(keras.Model([a, b], [shared(dense(a)), shared(dense(b)), norm("own")(dense(a) + dense(b))]))
+    a = keras.Input((4,))
+    b = keras.Input((4,))
+    dense = layers.Dense(5, name="dense")
+    shared = norm("shared")
+    report = fold(
+        keras.Model([a, b], [shared(dense(a)), shared(dense(b)), norm("own")(dense(a) + dense(b))])
+    )
     assert all(entry.converted for entry in report.values())
 
 
@@ -124,7 +137,8 @@ def test_a_narrow_operand_of_a_sum(policy):
 
 
 @pytest.mark.parametrize(
-    "between", [lambda: layers.Dropout(0.5, noise_shape=(None, 4, 1), seed=0), lambda: layers.Rescaling(2.0)]
+    "between",
+    [lambda: layers.Dropout(0.5, noise_shape=(None, 4, 1), seed=0), lambda: layers.Rescaling(2.0)],
 )
 def test_a_zero_that_is_added_or_taken_for_all_channels(between):
     x = keras.Input((4, 6))
@@ -214,7 +228,10 @@ def test_regularizers_initializers_and_constraints_go_along():
     layer = model.get_layer("norm")
     assert [type(getattr(layer, f"scale_{kind}")) for kind in kinds] == gain
     assert [type(getattr(layer, f"offset_{kind}")) for kind in kinds] == offset
-    assert [type(weight.constraint) for weight in (layer.scale, layer.offset)] == [gain[2], offset[2]]
+    assert [type(weight.constraint) for weight in (layer.scale, layer.offset)] == [
+        gain[2],
+        offset[2],
+    ]
 
 
 def test_adapted_layers_and_functions_go_along():
@@ -233,7 +250,8 @@ def test_a_folded_model_is_saved_and_trained(tmp_path):
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert_same_outputs(model, loaded)
     loaded.compile(keras.optimizers.SGD(0.1), "mse")
-    words, y = np.array([[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]]), np.zeros((2, 5, 3))
+    words = np.array([[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]])
+    y = np.zeros((2, 5, 3))
     losses = loaded.fit(words, y, epochs=3, verbose=0).history["loss"]
     assert losses[2] < losses[1] < losses[0]
 
@@ -245,7 +263,11 @@ def test_what_is_frozen_stays_frozen(convert):
         attention = layers.MultiHeadAttention(2, 3, name="attention")
         inner = keras.Sequential([keras.Input((4, 6)), dense(), norm("norm")])
         model = keras.Model(x, inner(norm("first")(attention(x, x))))
-        parts = {"alone": inner.get_layer("norm").beta, "attention": attention.query_dense, "inner": inner.layers[0]}
+        parts = {
+            "alone": inner.get_layer("norm").beta,
+            "attention": attention.query_dense,
+            "inner": inner.layers[0],
+        }
         {**parts, "first": model.get_layer("first"), "all": model}[path].trainable = False
         before = [w.trainable for w in model.weights]
         assert convert(model).entries[0].converted

@@ -13,7 +13,11 @@ from benchmarks import hub_models
 pytestmark = pytest.mark.slow
 
 # The norms that stay, by the beginning of the reason.
-POST_LN = [f"transformer_layer_{i}/{part}_layer_norm" for i in range(2) for part in ("self_attention", "feedforward")]
+POST_LN = [
+    f"transformer_layer_{i}/{part}_layer_norm"
+    for i in range(2)
+    for part in ("self_attention", "feedforward")
+]
 LEFT = {
     "BLOOM": {"embedding_layernorm": "the weights of token_embedding make logits too"},
     "BERT": {
@@ -41,7 +45,8 @@ def assert_outputs(model, inputs, expected, tolerance=1e-5):
 @pytest.mark.parametrize("name", hub_models.LAYER_NORM)
 def test_fold(name, tmp_path):
     model, inputs = built(hub_models.LAYER_NORM, name)
-    before, kind = outputs_of(model, inputs), type(model)
+    before = outputs_of(model, inputs)
+    kind = type(model)
     report = fold_layer_norm(model, for_inference=True).entries
     assert_outputs(model, inputs, before)
     left = LEFT.get(name, {})
@@ -52,7 +57,9 @@ def test_fold(name, tmp_path):
     model.save(tmp_path / "model.keras")
     loaded = keras.models.load_model(tmp_path / "model.keras")
     assert_outputs(loaded, inputs, before)
-    assert fold_layer_norm(loaded, for_inference=True).entries == [entry for entry in report if not entry.converted]
+    assert fold_layer_norm(loaded, for_inference=True).entries == [
+        entry for entry in report if not entry.converted
+    ]
 
 
 # Models that can be exported, quantized to int8 and trained after folding, as before.
@@ -86,23 +93,31 @@ def test_a_folded_model_is_quantized_and_saved(name, tmp_path):
     model.quantize("int8")
     assert_outputs(model, inputs, before, tolerance=0.2)
     model.save(tmp_path / "model.keras")
-    assert_outputs(keras.models.load_model(tmp_path / "model.keras"), inputs, outputs_of(model, inputs))
+    assert_outputs(
+        keras.models.load_model(tmp_path / "model.keras"), inputs, outputs_of(model, inputs)
+    )
 
 
 def training_step(model, inputs):
     """Returns the loss before a small step of gradient descent."""
     with tf.GradientTape() as tape:
-        loss = tf.add_n([tf.reduce_mean(y**2) for y in keras.tree.flatten(model(inputs, training=False))])
+        loss = tf.add_n(
+            [tf.reduce_mean(y**2) for y in keras.tree.flatten(model(inputs, training=False))]
+        )
     variables = [variable.value for variable in model.trainable_variables]
     gradients = tape.gradient(loss, variables)
-    size = 1e-3 / tf.linalg.global_norm([gradient for gradient in gradients if gradient is not None])
+    size = 1e-3 / tf.linalg.global_norm(
+        [gradient for gradient in gradients if gradient is not None]
+    )
     for variable, gradient in zip(variables, gradients, strict=True):
         if gradient is not None:
             variable.assign_sub(size * tf.convert_to_tensor(gradient))
     return float(loss)
 
 
-@pytest.mark.filterwarnings("ignore:Layer '.*' .* passed an input with a mask:UserWarning")  # the T5 of KerasHub
+@pytest.mark.filterwarnings(
+    "ignore:Layer '.*' .* passed an input with a mask:UserWarning"
+)  # the T5 of KerasHub
 @pytest.mark.parametrize("name", hub_models.RMS_NORM)
 def test_replace_rms_norm(name):
     model, inputs = built(hub_models.RMS_NORM, name, width=128)
@@ -116,11 +131,16 @@ def test_replace_rms_norm(name):
 def test_a_language_model_generates_the_same():
     backbone, _ = built(hub_models.LAYER_NORM, "GPT-2")
     model = hub_models.models.GPT2CausalLM(backbone=backbone)
-    prompt = {"token_ids": np.array([[5, 7, 0, 0, 0, 0]]), "padding_mask": np.array([[1, 1, 0, 0, 0, 0]])}
+    prompt = {
+        "token_ids": np.array([[5, 7, 0, 0, 0, 0]]),
+        "padding_mask": np.array([[1, 1, 0, 0, 0, 0]]),
+    }
 
     def generated():
         model.compile(sampler="greedy")
-        return model.generate({k: v.copy() for k, v in prompt.items()}, stop_token_ids=None)["token_ids"]
+        return model.generate({k: v.copy() for k, v in prompt.items()}, stop_token_ids=None)[
+            "token_ids"
+        ]
 
     before = generated()
     assert all(entry.converted for entry in fold_layer_norm(model, for_inference=True).entries)

@@ -6,7 +6,15 @@ import pytest
 
 from rmsnorm_tf import Conversion, ConversionReport, replace_layer_norm, replace_rms_norm
 from tests.backends import BACKEND, to_array
-from tests.folding import assert_same_outputs, converted, dense, layers, norm, outputs_of, with_drawn_weights
+from tests.folding import (
+    assert_same_outputs,
+    converted,
+    dense,
+    layers,
+    norm,
+    outputs_of,
+    with_drawn_weights,
+)
 
 
 def small_model(count=1):
@@ -19,7 +27,9 @@ def small_model(count=1):
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
 def test_old_code_that_unpacks_a_model_and_a_report_fails_with_a_sentence(count):
-    with pytest.raises(TypeError, match=r"Write `report = \.\.\.` instead of `model, report = \.\.\.`"):
+    with pytest.raises(
+        TypeError, match=r"Write `report = \.\.\.` instead of `model, report = \.\.\.`"
+    ):
         _, _ = replace_layer_norm(small_model(count))
 
 
@@ -36,7 +46,9 @@ def test_a_report_is_printed_line_by_line():
 def test_the_parameters_of_a_converted_model_are_those_it_trains(convert):
     """On PyTorch each layer keeps a list of its own."""
     make = layers.RMSNormalization if convert is replace_rms_norm else layers.LayerNormalization
-    inner = keras.Sequential([keras.Input((6,)), dense(), make(name="norm"), dense("head")], name="inner")
+    inner = keras.Sequential(
+        [keras.Input((6,)), dense(), make(name="norm"), dense("head")], name="inner"
+    )
     model = keras.Sequential([keras.Input((6,)), inner, make(name="last")])
     model(np.ones((2, 6), "float32"))
     assert [entry.converted for entry in convert(model).entries] == [True] * 2
@@ -50,14 +62,18 @@ def test_the_parameters_of_a_converted_model_are_those_it_trains(convert):
         optimizer = torch.optim.SGD(model.parameters(), 0.1)
         (model(torch.randn(16, 6)) ** 3).mean().backward()
         optimizer.step()
-        assert all(np.any(to_array(w) != b) for w, b in zip(model.trainable_weights, before, strict=True))
+        assert all(
+            np.any(to_array(w) != b) for w, b in zip(model.trainable_weights, before, strict=True)
+        )
         state = {name: torch.full_like(value, 0.5) for name, value in model.state_dict().items()}
         model.load_state_dict(state)
         assert all(np.all(to_array(w) == 0.5) for w in model.weights)
     with_drawn_weights(model).compile("sgd", "mse")
     before = [to_array(w) for w in model.trainable_weights]
     model.fit(np.arange(12.0).reshape(2, 6), np.ones((2, 6)), verbose=0)
-    assert all(np.any(to_array(w) != b) for w, b in zip(model.trainable_weights, before, strict=True))
+    assert all(
+        np.any(to_array(w) != b) for w, b in zip(model.trainable_weights, before, strict=True)
+    )
 
 
 class ReadsGain(layers.Layer):
@@ -74,9 +90,12 @@ class ReadsGain(layers.Layer):
 def test_a_model_that_would_not_run_has_its_weights_and_parameters_back():
     first = norm("first")
     model = keras.Sequential([keras.Input((6,)), dense(), first, ReadsGain(first)])
-    before, expected = [id(w) for w in model.weights], outputs_of(with_drawn_weights(model))
+    before = [id(w) for w in model.weights]
+    expected = outputs_of(with_drawn_weights(model))
     names = list(model.state_dict()) if BACKEND == "torch" else []
-    with pytest.raises(ValueError, match=r"The model would fail: AttributeError: (?s:.)* is as before"):
+    with pytest.raises(
+        ValueError, match=r"The model would fail: AttributeError: (?s:.)* is as before"
+    ):
         replace_layer_norm(model)
     assert [id(w) for w in model.weights] == before
     assert_same_outputs(expected, model)

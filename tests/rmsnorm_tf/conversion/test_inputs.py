@@ -16,13 +16,20 @@ def either_or(inputs):
 @pytest.mark.filterwarnings("ignore:.*Lambda")
 @pytest.mark.parametrize("structure", [list, lambda inputs: dict(zip("xyz", inputs, strict=True))])
 def test_calls_without_the_optional_inputs_are_looked_into(structure):
-    inputs = [keras.Input((4, 6), name="x"), *(keras.Input((4, 6), name=name, optional=True) for name in "yz")]
+    inputs = [
+        keras.Input((4, 6), name="x"),
+        *(keras.Input((4, 6), name=name, optional=True) for name in "yz"),
+    ]
     streams = [dense(name)(inputs[0]) for name in ("seen", "unseen")]
     first = layers.Lambda(either_or, output_shape=(4, 6), name="first")([streams[0], inputs[1]])
     second = layers.Lambda(either_or, output_shape=(4, 6), name="second")([first, inputs[2]])
-    model = keras.Model(structure(inputs), [norm("norm")(streams[0]), norm("folded")(streams[1]), second])
+    model = keras.Model(
+        structure(inputs), [norm("norm")(streams[0]), norm("folded")(streams[1]), second]
+    )
     data = np.random.default_rng(0).normal(size=(2, 4, 6)).astype("float32")
-    ways = [structure(given) for given in ([data, None, None], [data, data, None], [data, data, data])]
+    ways = [
+        structure(given) for given in ([data, None, None], [data, data, None], [data, data, data])
+    ]
     before = [with_drawn_weights(model)(given) for given in ways]
     report = fold_layer_norm(model).entries
     assert {entry.name: entry.converted for entry in report} == {"norm": False, "folded": True}
@@ -52,20 +59,29 @@ def test_a_model_may_need_one_of_two_optional_inputs():
 @pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm, replace_rms_norm])
 @pytest.mark.parametrize("given", [3, "model.keras", layers.Dense(2)])
 def test_something_else_than_a_model_is_refused(convert, given):
-    message = rf"{convert.__name__} changes a keras.Model, got a {type(given).__name__}. Pass a model."
+    message = (
+        rf"{convert.__name__} changes a keras.Model, got a {type(given).__name__}. Pass a model."
+    )
     with pytest.raises(TypeError, match=message):
         convert(given)
 
 
 @pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm, replace_rms_norm])
-@pytest.mark.parametrize("make", [lambda: keras.Sequential([dense()], name="model"), lambda: keras.Model(name="model")])
+@pytest.mark.parametrize(
+    "make", [lambda: keras.Sequential([dense()], name="model"), lambda: keras.Model(name="model")]
+)
 def test_a_model_without_an_input_is_refused(convert, make):
-    with pytest.raises(ValueError, match=r"'model' has no input yet. Call it once, or give it a keras.Input."):
+    with pytest.raises(
+        ValueError, match=r"'model' has no input yet. Call it once, or give it a keras.Input."
+    ):
         convert(make())
 
 
 def test_the_name_of_an_option_is_told():
-    with pytest.raises(TypeError, match=r"fold_layer_norm has no argument 'inference'. Use 'for_inference' instead."):
+    with pytest.raises(
+        TypeError,
+        match=r"fold_layer_norm has no argument 'inference'. Use 'for_inference' instead.",
+    ):
         fold_layer_norm(keras.Sequential([keras.Input((3,)), norm("norm")]), inference=True)
 
 

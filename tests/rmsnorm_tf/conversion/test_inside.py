@@ -105,7 +105,9 @@ def branch(name):
 
 def test_a_sum_of_two_streams_is_centred_by_one_subtraction():
     x = keras.Input((4, 6))
-    report = fold(keras.Model(x, blocks(layers.Add(name="sum")([branch("left")(x), branch("right")(x)]))))
+    report = fold(
+        keras.Model(x, blocks(layers.Add(name="sum")([branch("left")(x), branch("right")(x)])))
+    )
     assert report["block_0/norm"].reason == "the mean of the output of sum is subtracted once"
 
 
@@ -114,7 +116,8 @@ def test_each_of_two_subtractions_must_serve_three_norms(count, pays):
     """A norm that is shared by two streams needs both. A third stream does not count."""
     x = keras.Input((4, 6))
     streams = [branch("left")(x), branch("right")(x)]
-    shared, other = norm("shared"), branch("other")(x)
+    shared = norm("shared")
+    other = branch("other")(x)
     outputs = [shared(stream) for stream in streams] + [norm(f"other_{i}")(other) for i in range(3)]
     outputs += [norm(f"norm_{i}")(streams[i % 2]) for i in range(count)]
     report = fold(keras.Model(x, outputs))
@@ -135,12 +138,16 @@ class MasksItself(layers.Layer):
 def test_an_output_without_its_mean_keeps_its_mask():
     x = keras.Input((None, 6))
     stream = MasksItself(name="stream")(x)
-    model = keras.Model(x, layers.GRU(3)(layers.Add()([norm(f"norm_{i}")(stream) for i in range(3)])))
+    model = keras.Model(
+        x, layers.GRU(3)(layers.Add()([norm(f"norm_{i}")(stream) for i in range(3)]))
+    )
     padded = np.random.default_rng(0).normal(size=(2, 5, 6))
     padded[:, 3:] = 0
     before = with_drawn_weights(model)(padded)
     report = fold_layer_norm(model).entries
-    assert {entry.reason for entry in report} == {"the mean of the output of stream is subtracted once"}
+    assert {entry.reason for entry in report} == {
+        "the mean of the output of stream is subtracted once"
+    }
     np.testing.assert_allclose(model(padded), before, rtol=0, atol=1e-5)
     np.testing.assert_allclose(model(padded[:, :3]), before, rtol=0, atol=1e-5)
 
@@ -186,7 +193,9 @@ def test_an_embedding_whose_weights_may_make_logits_elsewhere_keeps_them(tied):
         assert report["norm"] == Conversion("norm", True, "centring folded into words")
 
 
-@pytest.mark.parametrize("change_config", [lambda config: {**config, "name": "other", "trainable": False}])
+@pytest.mark.parametrize(
+    "change_config", [lambda config: {**config, "name": "other", "trainable": False}]
+)
 def test_the_config_of_a_layer_changed_inside_is_open(change_config):
     model = in_blocks()
     fold(model)
@@ -215,7 +224,9 @@ def test_a_config_that_does_not_say_how_a_changed_layer_was_built():
     block = model.get_layer("block_0")
     config = block.get_config()
     del config["unchanged"]["build_config"]
-    with pytest.raises(ValueError, match=r"The layer 'block_0' does not say in its config how it was built."):
+    with pytest.raises(
+        ValueError, match=r"The layer 'block_0' does not say in its config how it was built."
+    ):
         type(block).from_config(config)
 
 

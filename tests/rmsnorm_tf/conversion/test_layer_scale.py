@@ -79,11 +79,17 @@ def test_a_layer_scale_stays_if_it_or_the_map_before_it_is_used_otherwise_too(ma
     x = keras.Input((6,))
     scaled, other = make(dense("shared"), Scale(name="scale"), x)
     report = fold(keras.Model(x, [norm("norm")(scaled), other]))
-    assert report["norm"].reason == "the output of scale is not affine in weights that can be centred (Mul)"
+    assert (
+        report["norm"].reason
+        == "the output of scale is not affine in weights that can be centred (Mul)"
+    )
 
 
 def test_a_map_and_a_layer_scale_that_are_used_twice_together_become_one():
     x = keras.Input((6,))
-    shared, scale = dense("shared"), Scale(name="scale")
-    report = fold(keras.Model(x, [norm("norm")(scale(shared(x))), norm("other")(scale(shared(2 * x)))]))
+    shared = dense("shared")
+    scale = Scale(name="scale")
+    report = fold(
+        keras.Model(x, [norm("norm")(scale(shared(x))), norm("other")(scale(shared(2 * x)))])
+    )
     assert {entry.reason for entry in report.values()} == {"centring folded into shared"}

@@ -16,7 +16,9 @@ def behind(names, *between):
     x = keras.Input((ROWS, CHANNELS), name="x")
     outputs = []
     for name in names:
-        dense = layers.EinsumDense("abc,cd->abd", (ROWS, CHANNELS), bias_axes="d", name=f"dense-{name}")
+        dense = layers.EinsumDense(
+            "abc,cd->abd", (ROWS, CHANNELS), bias_axes="d", name=f"dense-{name}"
+        )
         y = Apply(name, name=name)(dense(x))
         for make in between:
             y = make(name=f"{make.__name__}-{name}")(y)
@@ -40,8 +42,23 @@ def test_a_gain_stays_behind_operations_that_change_the_order():
 @pytest.mark.slow
 def test_a_gain_moves_through_operations_that_keep_the_order():
     carrying = {name: operation for name, operation in OPERATIONS.items() if operation.folds}
-    least = {"bias", "cast", "sub", "reshape", "transpose", "gather-rows", "mean", "matmul", "einsum", "conv"}
-    assert least <= folded(carrying, Scale) <= {name for name, operation in carrying.items() if operation.ordered}
+    least = {
+        "bias",
+        "cast",
+        "sub",
+        "reshape",
+        "transpose",
+        "gather-rows",
+        "mean",
+        "matmul",
+        "einsum",
+        "conv",
+    }
+    assert (
+        least
+        <= folded(carrying, Scale)
+        <= {name for name, operation in carrying.items() if operation.ordered}
+    )
 
 
 def test_each_kind_of_operation_with_a_rule_is_tried():
@@ -53,9 +70,13 @@ def test_each_kind_of_operation_with_a_rule_is_tried():
 def chains(seed, count):
     """A norm behind each of some chains of three operations and a gain, and the operations by the norm's name."""
     rng = np.random.default_rng(seed)
-    x, made, outputs = keras.Input((ROWS, CHANNELS), name="x"), {}, []
+    x = keras.Input((ROWS, CHANNELS), name="x")
+    made = {}
+    outputs = []
     for number in range(count):
-        y = layers.EinsumDense("abc,cd->abd", (ROWS, CHANNELS), bias_axes="d", name=f"dense-{number}")(x)
+        y = layers.EinsumDense(
+            "abc,cd->abd", (ROWS, CHANNELS), bias_axes="d", name=f"dense-{number}"
+        )(x)
         names = []
         while len(names) < 3 and y.shape[1:] == (ROWS, CHANNELS):
             names.append(rng.choice(list(OPERATIONS)))

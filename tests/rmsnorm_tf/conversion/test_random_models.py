@@ -20,7 +20,11 @@ def random_model(seed):
 
     def over_time(i):
         """A map or a norm that sees time as channels, as in an MLP-Mixer."""
-        inner = norm(f"time_norm_{i}", center=False) if rng.integers(2) else dense(f"time_dense_{i}", units=4)
+        inner = (
+            norm(f"time_norm_{i}", center=False)
+            if rng.integers(2)
+            else dense(f"time_dense_{i}", units=4)
+        )
         swaps = [layers.Permute((2, 1), name=f"{way}_{i}") for way in ("there", "back")]
         return lambda t: swaps[1](inner(swaps[0](t)))
 

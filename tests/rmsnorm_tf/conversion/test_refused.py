@@ -70,7 +70,9 @@ def with_norms_over_time_and_channels(x):
 
 
 def with_scores(x):
-    y, scores = layers.MultiHeadAttention(2, 3, name="attention")(x, x, return_attention_scores=True)
+    y, scores = layers.MultiHeadAttention(2, 3, name="attention")(
+        x, x, return_attention_scores=True
+    )
     return [norm("on_scores")(scores), norm("norm")(y)]
 
 
@@ -92,22 +94,35 @@ REFUSED = {
     ),
     "used elsewhere": (with_use_elsewhere, "the output of dense also goes to elsewhere"),
     "exposed": (with_exposed_stream, "the output of dense is an output of the model"),
-    "attention on the stream": (with_attention_on_the_stream, "the output of dense also goes to attention"),
+    "attention on the stream": (
+        with_attention_on_the_stream,
+        "the output of dense also goes to attention",
+    ),
     "shared map": (with_shared_map, "the output of shared also goes to elsewhere"),
     "shared norm": (with_shared_norm, "relu has the activation relu"),
     "input": (after(), "x is an input of the model"),
-    "constraint": (after(dense(kernel_constraint="max_norm")), "dense has a constraint on its kernel"),
-    "bias constraint": (after(dense(bias_constraint="non_neg")), "dense has a constraint on its bias"),
+    "constraint": (
+        after(dense(kernel_constraint="max_norm")),
+        "dense has a constraint on its kernel",
+    ),
+    "bias constraint": (
+        after(dense(bias_constraint="non_neg")),
+        "dense has a constraint on its bias",
+    ),
     "activity regularizer": (
         after(dense(activity_regularizer="l2")),
         "the output of dense also goes to an activity regularizer",
     ),
     "activity regularizer inside": (
-        lambda x: norm("norm")(layers.MultiHeadAttention(2, 3, activity_regularizer="l2", name="attention")(x, x)),
+        lambda x: norm("norm")(
+            layers.MultiHeadAttention(2, 3, activity_regularizer="l2", name="attention")(x, x)
+        ),
         "the output of attention/attention_output also goes to an activity regularizer",
     ),
     "activity regularizer on a sum": (
-        lambda x: norm("norm")(layers.Add(activity_regularizer="l2", name="sum")([dense()(x), dense("other")(x)])),
+        lambda x: norm("norm")(
+            layers.Add(activity_regularizer="l2", name="sum")([dense()(x), dense("other")(x)])
+        ),
         "the output of sum also goes to an activity regularizer",
     ),
     "a layer as activation": (
@@ -123,20 +138,32 @@ REFUSED = {
         after(layers.EinsumDense("abc,cdd->abd", (None, 6), name="einsum")),
         "the output of einsum is not affine in weights that can be centred (Einsum)",
     ),
-    "constant": (lambda x: norm("norm")(dense()(x) + 1.0), "Add adds a constant, which no weight can take away"),
+    "constant": (
+        lambda x: norm("norm")(dense()(x) + 1.0),
+        "Add adds a constant, which no weight can take away",
+    ),
     "integers": (
         lambda x: norm("norm")(keras.ops.cast(x, "int32")),
         "norm reads numbers that are not floating-point, or of unknown rank",
     ),
     "another axis": (lambda x: norm("norm", axis=1)(dense()(x)), "norm normalizes over axis [1]"),
-    "two axes": (lambda x: norm("norm", axis=(1, 2))(dense()(x)), "norm normalizes over axis [1, 2]"),
+    "two axes": (
+        lambda x: norm("norm", axis=(1, 2))(dense()(x)),
+        "norm normalizes over axis [1, 2]",
+    ),
     "post-LN over another axis": (
         lambda x: norm("norm")(norm("first", axis=1, scale=False, center=False)(x)),
         "the output of first is not affine in weights that can be centred (",
     ),
-    "a norm over time between": (with_norms_over_time_and_channels, "over_time multiplies its output by a gain"),
+    "a norm over time between": (
+        with_norms_over_time_and_channels,
+        "over_time multiplies its output by a gain",
+    ),
     "no epsilon": (lambda x: norm("norm", epsilon=0.0)(dense()(x)), "norm has epsilon=0.0"),
-    "a subclass": (lambda x: MyNorm(name="norm")(dense()(x)), "norm (MyNorm) may compute something else"),
+    "a subclass": (
+        lambda x: MyNorm(name="norm")(dense()(x)),
+        "norm (MyNorm) may compute something else",
+    ),
     "scores": (lambda x: with_scores(x)[0], "the output of attention/softmax"),
 }
 
@@ -160,7 +187,9 @@ def test_a_quantized_map_inside_attention_is_refused():
     assert report == [Conversion("norm", False, "attention/attention_output is quantized")]
 
 
-@pytest.mark.parametrize("change", [lambda dense: dense.enable_lora(2), lambda dense: dense.quantize("int8")])
+@pytest.mark.parametrize(
+    "change", [lambda dense: dense.enable_lora(2), lambda dense: dense.quantize("int8")]
+)
 def test_maps_with_lora_weights_or_quantized_ones_inside_a_layer(change):
     x = keras.Input((4, 6))
     attention = layers.MultiHeadAttention(2, 3, name="attention")
@@ -187,14 +216,18 @@ def test_channels_first_is_refused():
     """Built and not run: a CPU has no such convolution."""
     x = keras.Input((3, 5, 5))
     y = layers.Conv2D(4, 1, data_format="channels_first", name="conv")(x)
-    report = fold_layer_norm(keras.Model(x, [norm("over_channels", axis=1)(y), norm("over_columns")(y)])).entries
+    report = fold_layer_norm(
+        keras.Model(x, [norm("over_channels", axis=1)(y), norm("over_columns")(y)])
+    ).entries
     assert {entry.name: entry.reason for entry in report} == {
         "over_channels": "over_channels normalizes over axis [1], and only the last one is folded",
         "over_columns": "the output of conv also goes to over_channels",
     }
     conv = layers.Conv2D(4, 1, data_format="channels_first", name="conv")
     [entry] = fold_layer_norm(keras.Model(x, norm("norm")(conv(x)))).entries
-    assert entry.reason == "the output of conv is not affine in weights that can be centred (BiasAdd)"
+    assert (
+        entry.reason == "the output of conv is not affine in weights that can be centred (BiasAdd)"
+    )
 
 
 def test_dropout_in_a_residual_stream_is_for_inference_only():
@@ -231,7 +264,9 @@ def test_part_of_a_model_is_folded_where_the_rest_cannot_be():
 
 @pytest.mark.slow
 def test_convnext_is_folded_only_where_its_stem_ends():
-    model = keras.applications.ConvNeXtTiny(weights=None, include_top=False, input_shape=(32, 32, 3))
+    model = keras.applications.ConvNeXtTiny(
+        weights=None, include_top=False, input_shape=(32, 32, 3)
+    )
     report = fold_layer_norm(model, for_inference=True).entries
     reasons = {entry.name: entry.reason for entry in report if not entry.converted}
     assert len(report) == len(reasons) + 1 == 23
@@ -241,14 +276,17 @@ def test_convnext_is_folded_only_where_its_stem_ends():
             assert reason == f"{conv} has groups, over which its weights cannot be centred"
         else:
             assert re.fullmatch(
-                r"the output of \w+ also goes to convnext_tiny_stage_\d_block_\d_depthwise_conv", reason
+                r"the output of \w+ also goes to convnext_tiny_stage_\d_block_\d_depthwise_conv",
+                reason,
             )
     assert sum(name.endswith("_layernorm") for name in reasons) == 18
 
 
 @pytest.mark.parametrize("weight", ["recurrent", "bias"])
 def test_constraints_on_what_is_centred_in_a_cell_are_refused(weight):
-    gru = RMSNormGRU(4, **{f"{weight}_constraint": "max_norm"}, normalize_bias=True, name="gru", **LN)
+    gru = RMSNormGRU(
+        4, **{f"{weight}_constraint": "max_norm"}, normalize_bias=True, name="gru", **LN
+    )
     x = keras.Input((5, 3))
     report = fold(keras.Model(x, gru(x)))
     assert report["gru/cell"].reason == f"it has a {weight}_constraint, which centring might break"
@@ -267,11 +305,14 @@ class Logits(layers.Layer):
 
 @pytest.mark.parametrize("read", ["layer", "code"])
 def test_an_embedding_whose_weights_another_layer_reads_keeps_them(read):
-    words, tokens = layers.Embedding(7, 6, name="words"), keras.Input((5,), dtype="int32")
+    words = layers.Embedding(7, 6, name="words")
+    tokens = keras.Input((5,), dtype="int32")
     table = words.embeddings if words.built else words
     readers = {
         "layer": Logits(words, name="logits"),
-        "code": layers.Lambda(lambda x: x @ keras.ops.transpose(table.embeddings), (5, 7), name="logits"),
+        "code": layers.Lambda(
+            lambda x: x @ keras.ops.transpose(table.embeddings), (5, 7), name="logits"
+        ),
     }
     model = with_drawn_weights(keras.Model(tokens, readers[read](norm("norm")(words(tokens)))))
     before = words.embeddings.numpy()
@@ -294,5 +335,7 @@ def test_a_layer_that_is_called_twice_stays_one():
     x = keras.Input((4, 6))
     shared = dense("shared")
     inner = keras.Model(x, layers.Activation("tanh", name="tanh")(shared(x)), name="inner")
-    [entry] = converted(fold_layer_norm, with_drawn_weights(keras.Model(x, inner(norm("norm")(shared(x))))))
+    [entry] = converted(
+        fold_layer_norm, with_drawn_weights(keras.Model(x, inner(norm("norm")(shared(x)))))
+    )
     assert entry == Conversion("norm", False, "the output of shared also goes to inner/tanh")

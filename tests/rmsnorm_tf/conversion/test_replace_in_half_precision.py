@@ -17,8 +17,13 @@ class NormWithOnePlus(PlainRMSNorm):
     """In float32, as Gemma's."""
 
     def call(self, x):
-        x, gain = keras.ops.cast(x, "float32"), keras.ops.cast(self.gain, "float32")
-        y = x * keras.ops.rsqrt(keras.ops.mean(x * x, -1, keepdims=True) + self.epsilon) * (1 + gain)
+        x = keras.ops.cast(x, "float32")
+        gain = keras.ops.cast(self.gain, "float32")
+        y = (
+            x
+            * keras.ops.rsqrt(keras.ops.mean(x * x, -1, keepdims=True) + self.epsilon)
+            * (1 + gain)
+        )
         return keras.ops.cast(y, self.compute_dtype)
 
 
@@ -37,7 +42,9 @@ def test_a_gain_of_bfloat16_is_taken_over_as_float32(tmp_path):
         assert same.layers[0].scale is weight
         np.testing.assert_array_equal(to_array(weight), np.full(6, 15.8125))
         exact = (1 + 15.8125) / np.sqrt(1 + 1e-5)
-        np.testing.assert_array_equal(to_array(same(x)), to_array(keras.ops.cast([[exact] * 6], "bfloat16")))
+        np.testing.assert_array_equal(
+            to_array(same(x)), to_array(keras.ops.cast([[exact] * 6], "bfloat16"))
+        )
     model.compile("sgd", "mse")
     model.fit(np.ones((1, 6)), np.zeros((1, 6)), verbose=0)
     assert np.all(to_array(weight) != to_array(model.layers[0].scale))  # loaded and not trained
@@ -55,7 +62,9 @@ def test_a_map_of_policies_stays_as_it_is():
 @pytest.mark.parametrize("use_gain", [True, False])
 def test_a_norm_that_overflows_in_float16_is_replaced(use_gain):
     model = with_drawn_weights(
-        keras.Sequential([keras.Input((6,)), PlainRMSNorm(use_gain=use_gain, dtype="mixed_float16", name="norm")])
+        keras.Sequential(
+            [keras.Input((6,)), PlainRMSNorm(use_gain=use_gain, dtype="mixed_float16", name="norm")]
+        )
     )
     x = np.random.default_rng(0).normal(size=(2, 6)).astype("float32")
     before = to_array(model(x))
@@ -69,7 +78,9 @@ def test_a_norm_that_overflows_in_float16_is_replaced(use_gain):
         entry.reason,
     )
     np.testing.assert_allclose(to_array(model(x)), before, rtol=5e-3, atol=5e-3)
-    np.testing.assert_allclose(to_array(model(1e4 * x)), to_array(model(1e3 * x)), rtol=5e-3, atol=5e-3)
+    np.testing.assert_allclose(
+        to_array(model(1e4 * x)), to_array(model(1e3 * x)), rtol=5e-3, atol=5e-3
+    )
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -84,7 +95,10 @@ class NormRoundedTwice(PlainRMSNorm):
 
 @keras.saving.register_keras_serializable(package="tests")
 class NormRoundedOnce(NormRoundedTwice):
-    """Computes in float32 to the end. Keras rounds other gains to half precision where a layer reads them."""
+    """Computes in float32 to the end.
+
+    Keras rounds other gains to half precision where a layer reads them.
+    """
 
     def build(self, shape):
         self.gain = self.add_weight(shape=(shape[-1],), autocast=False)
@@ -100,7 +114,8 @@ def share_rounded_otherwise(half, narrow_gain):
     def rounded(x):
         return to_array(keras.ops.cast(keras.ops.cast(x, half), "float32"))
 
-    x, gain = rng.normal(0.5, 1.0, (200, 512)), rng.uniform(0.5, 2.0, 512)
+    x = rng.normal(0.5, 1.0, (200, 512))
+    gain = rng.uniform(0.5, 2.0, 512)
     y = x / np.sqrt(np.mean(x**2, -1, keepdims=True))
     once = rounded(y * (rounded(gain) if narrow_gain else gain))
     return np.mean(once != rounded(rounded(y) * rounded(gain)))
@@ -109,9 +124,13 @@ def share_rounded_otherwise(half, narrow_gain):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "mixed_bfloat16", "mixed_float16"])
 def test_another_order_of_rounding_is_reported(dtype):
     half = dtype.removeprefix("mixed_")
-    expected = 0 if half == "float32" else 100 * share_rounded_otherwise(half, narrow_gain=half == dtype)
+    expected = (
+        0 if half == "float32" else 100 * share_rounded_otherwise(half, narrow_gain=half == dtype)
+    )
     for make, share in ((NormRoundedTwice, expected), (NormRoundedOnce, 0)):
-        [entry] = replace_rms_norm(keras.Sequential([keras.Input((512,)), make(dtype=dtype, name="norm")])).entries
+        [entry] = replace_rms_norm(
+            keras.Sequential([keras.Input((512,)), make(dtype=dtype, name="norm")])
+        ).entries
         assert entry.converted
         found = re.search(r"(\d+)% of the outputs differ", entry.reason)
         assert bool(found) == bool(share)

@@ -23,16 +23,26 @@ def test_replace_swaps_every_layer_and_keeps_the_weights():
     report = replace_layer_norm(model).entries
     for a, b in zip(model.weights, before, strict=True):
         np.testing.assert_array_equal(to_array(a), b)
-    assert not any(isinstance(layer, layers.LayerNormalization) for layer in model._flatten_layers())
+    assert not any(
+        isinstance(layer, layers.LayerNormalization) for layer in model._flatten_layers()
+    )
     assert model.get_layer("over_two").axis == (1, 2)
     assert model.get_layer("lstm").cell.normalization == "rms"
-    names = ["on_input", "over_two", "lstm/cell", "both/forward_gru/cell", "both/backward_gru/cell", "inner/norm"]
+    names = [
+        "on_input",
+        "over_two",
+        "lstm/cell",
+        "both/forward_gru/cell",
+        "both/backward_gru/cell",
+        "inner/norm",
+    ]
     assert report == [Conversion(name, True, "the mean is no longer subtracted") for name in names]
 
 
 def test_a_gain_over_axes_in_another_order_stays():
     """A LayerNormalization over (-1, 1) has weights of shape (6, 4), which it reads as (4, 6), before Keras 3.16."""
-    x, layer = keras.Input((4, 6)), norm("norm", axis=(-1, 1))
+    x = keras.Input((4, 6))
+    layer = norm("norm", axis=(-1, 1))
     [entry] = replace_layer_norm(keras.Model(x, layer(x))).entries
     assert entry.converted == (tuple(layer.gamma.shape) == (4, 6))
     assert entry.converted or "counts its axes from both ends" in entry.reason
@@ -43,7 +53,8 @@ class Around(layers.Layer):
 
     def __init__(self, axis=-1, **kwargs):
         super().__init__(**kwargs)
-        self.norm, self.supports_masking = norm("norm", axis=axis), True
+        self.norm = norm("norm", axis=axis)
+        self.supports_masking = True
 
     def call(self, x):
         return self.norm(x)
@@ -82,8 +93,16 @@ class MyNorm(layers.LayerNormalization):
 @pytest.mark.parametrize(
     ("layer", "name", "reason"),
     [
-        (MyNorm(name="norm"), "norm", "norm (MyNorm) may compute something else than LayerNormalization"),
-        (norm("norm", epsilon=0.0), "norm", "norm has epsilon=0.0, which RMSNormalization does not accept"),
+        (
+            MyNorm(name="norm"),
+            "norm",
+            "norm (MyNorm) may compute something else than LayerNormalization",
+        ),
+        (
+            norm("norm", epsilon=0.0),
+            "norm",
+            "norm has epsilon=0.0, which RMSNormalization does not accept",
+        ),
     ],
 )
 def test_replace_reports_what_stays(layer, name, reason):
@@ -97,14 +116,19 @@ def test_replace_reports_what_stays(layer, name, reason):
 def test_a_norm_of_integers_is_refused():
     x = keras.Input((6,), dtype="int32")
     model = keras.Model(x, norm("plain")(norm("norm")(x)))
-    with pytest.raises(ValueError, match=r"would fail: TypeError: inputs must be float16, .* got int32"):
+    with pytest.raises(
+        ValueError, match=r"would fail: TypeError: inputs must be float16, .* got int32"
+    ):
         replace_layer_norm(model)
     assert model(np.ones((2, 6), np.int32)).shape == (2, 6)
 
 
 def test_inputs_stay_as_they_are():
-    x, y = keras.Input((6,), name="x"), keras.Input((6,), name="y", optional=True)
-    either = layers.Lambda(lambda both: both[0] if both[1] is None else both[1], output_shape=(6,))([x, y])
+    x = keras.Input((6,), name="x")
+    y = keras.Input((6,), name="y", optional=True)
+    either = layers.Lambda(lambda both: both[0] if both[1] is None else both[1], output_shape=(6,))(
+        [x, y]
+    )
     model = keras.Model({"x": x, "y": y}, norm("norm")(either))
     assert replace_layer_norm(model).entries[0].converted
     assert model({"x": np.ones((2, 6)), "y": None}).shape == (2, 6)

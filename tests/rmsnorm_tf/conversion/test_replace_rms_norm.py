@@ -57,7 +57,9 @@ def test_keras_rms_norms_are_replaced():
     assert model.get_layer("norm").epsilon == 1e-4
 
 
-@pytest.mark.parametrize(("shape", "axis"), [((6,), 1), ((4, 6), (1, 2)), ((4, 6), (-1, -2)), ((4, 6), 2)])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((6,), 1), ((4, 6), (1, 2)), ((4, 6), (-1, -2)), ((4, 6), 2)]
+)
 def test_a_keras_rms_norm_over_the_last_axes_is_replaced(shape, axis):
     norm = layers.RMSNormalization(axis=axis, name="norm")
     try:
@@ -78,7 +80,10 @@ def test_a_keras_rms_norm_that_puts_its_gain_elsewhere_stays(axis):
         pytest.skip("this version of Keras normalizes one axis only")
     [entry] = replace_rms_norm(model).entries
     assert not entry.converted
-    assert "of an input of shape (None, 4, 4), but multiplies its gain along the last axes" in entry.reason
+    assert (
+        "of an input of shape (None, 4, 4), but multiplies its gain along the last axes"
+        in entry.reason
+    )
 
 
 def test_a_keras_rms_norm_without_epsilon_stays():
@@ -92,7 +97,11 @@ class NormOfImages(PlainRMSNorm):
 
     def call(self, x):
         axes = (1, 2) if len(x.shape) == 4 else -1
-        return x * keras.ops.rsqrt(keras.ops.mean(x * x, axes, keepdims=True) + self.epsilon) * self.gain
+        return (
+            x
+            * keras.ops.rsqrt(keras.ops.mean(x * x, axes, keepdims=True) + self.epsilon)
+            * self.gain
+        )
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -127,13 +136,20 @@ def test_a_norm_that_clips_what_large_gains_make_stays():
 
 @pytest.mark.parametrize(
     ("make", "shape"),
-    [(NormOfImages, (3, 3, 6)), (ClippedNorm, (6,)), (NormOfClipped, (4, 6)), (NormOfModerateEntries, (6,))],
+    [
+        (NormOfImages, (3, 3, 6)),
+        (ClippedNorm, (6,)),
+        (NormOfClipped, (4, 6)),
+        (NormOfModerateEntries, (6,)),
+    ],
 )
 @pytest.mark.parametrize("use_gain", [True, False])
 def test_a_norm_that_computes_something_else_stays(make, shape, use_gain):
     if make is ClippedNorm and not use_gain:
         shape = (100,)  # the output of a norm without gain is at most the root of its size
-    model = with_drawn_weights(keras.Sequential([keras.Input(shape), make(use_gain=use_gain, name="norm")]))
+    model = with_drawn_weights(
+        keras.Sequential([keras.Input(shape), make(use_gain=use_gain, name="norm")])
+    )
     report = replace_rms_norm(model).entries
     reason = (
         f"norm ({make.__name__}) does not compute an RMS norm over the last axis, with an epsilon that one of its "
@@ -152,7 +168,9 @@ class NormWithTwoNumbers(PlainRMSNorm):
 
 
 def test_epsilon_is_the_number_that_counts_for_small_inputs():
-    model = with_drawn_weights(keras.Sequential([keras.Input((6,)), NormWithTwoNumbers(epsilon=1e-7, name="norm")]))
+    model = with_drawn_weights(
+        keras.Sequential([keras.Input((6,)), NormWithTwoNumbers(epsilon=1e-7, name="norm")])
+    )
     x = 1e-4 * np.random.default_rng(0).normal(size=(2, 6))
     before = to_array(model(x))
     report = replace_rms_norm(model).entries
@@ -199,8 +217,14 @@ def test_a_norm_without_a_gain_is_replaced(tmp_path):
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (NormWithMask, "the call of norm (NormWithMask) also takes mask, which may change the outputs"),
-        (NormWithDropout, "the call of norm (NormWithDropout) also takes training, which may change the outputs"),
+        (
+            NormWithMask,
+            "the call of norm (NormWithMask) also takes mask, which may change the outputs",
+        ),
+        (
+            NormWithDropout,
+            "the call of norm (NormWithDropout) also takes training, which may change the outputs",
+        ),
         (NormWithoutMask, "norm (NormWithoutMask) computes a mask"),
     ],
 )

@@ -12,7 +12,15 @@ from rmsnorm_tf import (
     replace_layer_norm,
     replace_rms_norm,
 )
-from tests.folding import LN, assert_same_outputs, converted, dense, layers, norm, with_drawn_weights
+from tests.folding import (
+    LN,
+    assert_same_outputs,
+    converted,
+    dense,
+    layers,
+    norm,
+    with_drawn_weights,
+)
 from tests.parameters import slow
 
 
@@ -69,7 +77,9 @@ class BuiltByCalls(layers.Layer):
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
-        self.norm, self.map, self.inner = norm("norm"), dense("map"), Inner(name="inner")
+        self.norm = norm("norm")
+        self.map = dense("map")
+        self.inner = Inner(name="inner")
         self.gru = RMSNormGRU(6, name="gru", **LN)
 
     def call(self, x):
@@ -105,7 +115,9 @@ def test_a_norm_without_its_mean_is_converted_again(tmp_path):
     loaded = assert_saved(model, tmp_path)
     assert type(loaded.get_layer("block").norm) is RMSNormalization
     for made in (model, loaded):
-        streams = keras.Model(made.input, [made.get_layer(name).output for name in ("alone", "block", "rms")])
+        streams = keras.Model(
+            made.input, [made.get_layer(name).output for name in ("alone", "block", "rms")]
+        )
         for stream in streams(np.random.default_rng(0).normal(size=(2, 4, 6))):
             np.testing.assert_allclose(np.mean(stream, -1), 0, atol=1e-6)
 
@@ -125,7 +137,9 @@ class OwnGRU(RMSNormGRU):
 
 @pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm])
 def test_changes_that_a_config_tells_already_are_saved(convert, tmp_path):
-    model = keras.Sequential([keras.Input((4, 3)), Wrapped(RMSNormGRU(6, **LN), name="wrapped"), OwnGRU(6, **LN)])
+    model = keras.Sequential(
+        [keras.Input((4, 3)), Wrapped(RMSNormGRU(6, **LN), name="wrapped"), OwnGRU(6, **LN)]
+    )
     model.add(Wrapped(dense(), name="map"))
     model.add(Wrapped(norm("norm"), name="norm"))
     report = convert(with_drawn_weights(model)).entries

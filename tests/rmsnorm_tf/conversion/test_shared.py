@@ -13,7 +13,15 @@ from rmsnorm_tf import (
     replace_rms_norm,
 )
 from tests.backends import to_array
-from tests.folding import assert_same_outputs, dense, fold, layers, norm, outputs_of, with_drawn_weights
+from tests.folding import (
+    assert_same_outputs,
+    dense,
+    fold,
+    layers,
+    norm,
+    outputs_of,
+    with_drawn_weights,
+)
 
 CONVERSIONS = [fold_layer_norm, replace_layer_norm, replace_rms_norm]
 
@@ -29,7 +37,9 @@ def test_a_layer_that_another_model_has_too_stays_until_that_is_gone(convert):
     model = with_drawn_weights(keras.Model(x, dense("head")(y)))
     other = keras.Model(x, [y, dense("another")(y)], name="other")
     before = model.get_weights()
-    assert convert(model).entries == [Conversion("norm", False, "norm is shared with the model 'other'")]
+    assert convert(model).entries == [
+        Conversion("norm", False, "norm is shared with the model 'other'")
+    ]
     for a, b in zip(model.get_weights(), before, strict=True):
         np.testing.assert_array_equal(a, b)
     del other
@@ -39,16 +49,20 @@ def test_a_layer_that_another_model_has_too_stays_until_that_is_gone(convert):
 def test_a_map_that_another_model_has_too_stays():
     x = keras.Input((4, 6))
     y = dense()(x)
-    model, other = keras.Model(x, norm("norm")(y)), keras.Model(x, y, name="other")
+    model = keras.Model(x, norm("norm")(y))
+    other = keras.Model(x, y, name="other")
     before = outputs_of(with_drawn_weights(other))
-    assert fold_layer_norm(model).entries == [Conversion("norm", False, "dense is shared with the model 'other'")]
+    assert fold_layer_norm(model).entries == [
+        Conversion("norm", False, "dense is shared with the model 'other'")
+    ]
     assert_same_outputs(before, other)
 
 
 def test_nothing_is_subtracted_from_a_layer_that_another_model_has_too():
     x = keras.Input((4, 6))
     y = dense("stream", activation="relu")(x)
-    model, other = keras.Model(x, [norm(f"norm_{i}")(y) for i in range(3)]), keras.Model(x, y, name="other")
+    model = keras.Model(x, [norm(f"norm_{i}")(y) for i in range(3)])
+    other = keras.Model(x, y, name="other")
     before = outputs_of(with_drawn_weights(other))
     assert not any(entry.converted for entry in fold_layer_norm(model).entries)
     assert_same_outputs(before, other)
@@ -58,7 +72,8 @@ def test_a_cell_that_another_model_has_too_stays():
     x = keras.Input((4, 6))
     cell = RMSNormGRUCell(6, normalization="layer", name="cell")
     y = layers.RNN(cell, return_sequences=True, name="gru")(dense()(x))
-    model, other = with_drawn_weights(keras.Model(x, dense("head")(y))), keras.Model(x, y, name="other")
+    model = with_drawn_weights(keras.Model(x, dense("head")(y)))
+    other = keras.Model(x, y, name="other")
     before = model.get_weights()
     for convert in (fold_layer_norm, replace_layer_norm):
         assert not any(entry.converted for entry in convert(model).entries)
@@ -72,7 +87,8 @@ def test_models_of_the_same_graph_and_around_it_go_along(convert):
     """A model, another of the same inputs and outputs, and one that calls it: all must be compiled again."""
     x = keras.Input((4, 6))
     model = with_drawn_weights(keras.Model(x, dense("head")(norm_for(convert)(dense()(x)))))
-    same, outer = keras.Model(model.input, model.output), keras.Sequential([keras.Input((4, 6)), model, dense()])
+    same = keras.Model(model.input, model.output)
+    outer = keras.Sequential([keras.Input((4, 6)), model, dense()])
     data = np.ones((2, 4, 6), "float32")
     for each in (model, same, outer):
         each.compile("sgd", "mse")
@@ -81,7 +97,9 @@ def test_models_of_the_same_graph_and_around_it_go_along(convert):
     assert [entry.converted for entry in report] == [True]
     expected = to_array(model(data))
     np.testing.assert_allclose(same.predict(data, verbose=0), expected, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(outer.predict(data, verbose=0), to_array(outer(data)), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        outer.predict(data, verbose=0), to_array(outer(data)), rtol=1e-5, atol=1e-5
+    )
     for each in (model, same, outer):
         with pytest.raises(ValueError, match="compile"):
             each.fit(data, data, verbose=0)
@@ -94,7 +112,9 @@ def test_a_map_that_a_model_around_it_calls_alone_stays():
     model = with_drawn_weights(keras.Model(x, norm("norm")(shared(x)), name="inner"))
     outer = keras.Model(x, shared(model(x)), name="outer")
     before = outputs_of(outer)
-    assert fold_layer_norm(model).entries == [Conversion("norm", False, "shared is shared with the model 'outer'")]
+    assert fold_layer_norm(model).entries == [
+        Conversion("norm", False, "shared is shared with the model 'outer'")
+    ]
     assert_same_outputs(before, outer)
 
 
@@ -111,7 +131,10 @@ class Loop(layers.Layer):
 def test_a_norm_in_a_loop_is_reported():
     x = keras.Input((4, 6))
     report = fold(keras.Model(x, Loop(name="loop")(dense()(x))))
-    assert report["loop/norm"].reason == "norm is called in a loop or in another function, which is not looked into"
+    assert (
+        report["loop/norm"].reason
+        == "norm is called in a loop or in another function, which is not looked into"
+    )
 
 
 @keras.saving.register_keras_serializable(package="tests")

@@ -31,7 +31,9 @@ class Encoder(keras.Model):
 
 @pytest.mark.parametrize("convert", [fold_layer_norm, replace_rms_norm])
 def test_a_subclassed_model_is_converted_and_saved(convert, tmp_path):
-    model = Encoder("LayerNormalization" if convert is fold_layer_norm else "RMSNormalization", name="encoder")
+    model = Encoder(
+        "LayerNormalization" if convert is fold_layer_norm else "RMSNormalization", name="encoder"
+    )
     data = np.array([[1, 2, 3]])
     model(data)
     expected = to_array(with_drawn_weights(model)(data))
@@ -68,7 +70,9 @@ class Fails(Encoder):
 
 
 def test_a_subclassed_model_may_take_integers_alone_and_must_be_traced():
-    gathers, knows, fails = Gathers(name="gathers"), KnowsItsShape(name="knows"), Fails(name="fails")
+    gathers = Gathers(name="gathers")
+    knows = KnowsItsShape(name="knows")
+    fails = Fails(name="fails")
     for model in (gathers, knows, fails):
         model(np.array([[1, 2, 3]]))
     for model in (gathers, knows):

@@ -38,7 +38,10 @@ BAD_ARGUMENTS = [
     ({"partial": 1.01}, f"partial {NUMBER} 1.01"),
     ({"partial": float("nan")}, f"partial {NUMBER} nan"),
     ({"partial": True}, f"partial {NUMBER} True"),
-    ({"partial": 0.5, "axis": (1, 2)}, r"partial=0.5 needs a single axis, got axis=\(1, 2\).* Merge the axes"),
+    (
+        {"partial": 0.5, "axis": (1, 2)},
+        r"partial=0.5 needs a single axis, got axis=\(1, 2\).* Merge the axes",
+    ),
     ({"fused": "yes"}, "fused must be one of True, False, None, got 'yes'"),
 ]
 LAYER_ONLY = [
@@ -49,7 +52,11 @@ LAYER_ONLY = [
 ]
 BAD_SHAPES = [
     ({"axis": 5}, (2, 3, 4), r"axis=5 is out of range .*\(2, 3, 4\): allowed are -3 to 2. Choose"),
-    ({"axis": 4}, (2, 3, 4), "axis takes the number of an axis, not its size. Use -1 for the last axis."),
+    (
+        {"axis": 4},
+        (2, 3, 4),
+        "axis takes the number of an axis, not its size. Use -1 for the last axis.",
+    ),
     ({"axis": (1, -4)}, (2, 3, 4), r"axis=\(1, -4\) is out of range"),
     ({"scale_axis": 3}, (2, 3, 4), "scale_axis=3 is out of range"),
     ({"axis": (1, -2)}, (2, 3, 4), r"axis=\(1, -2\) names an axis twice .*\(2, 3, 4\). Drop"),
@@ -93,33 +100,78 @@ HABITS = [
     ({"feature_axes": -1}, "has no argument 'feature_axes'. Use 'scale_axis' instead."),
     ({"gamma": None}, "has no argument 'gamma'. Use 'scale' instead."),
     ({"weight": None}, "has no argument 'weight'. Use 'scale' instead."),
-    ({"norm_before_gate": True}, "has no argument 'norm_before_gate': the gate multiplies the normalized input"),
-    ({"rms_scaling": True}, "has no argument 'rms_scaling': RMS normalization is what this always computes. Drop it."),
+    (
+        {"norm_before_gate": True},
+        "has no argument 'norm_before_gate': the gate multiplies the normalized input",
+    ),
+    (
+        {"rms_scaling": True},
+        "has no argument 'rms_scaling': RMS normalization is what this always computes. Drop it.",
+    ),
     ({"num_groups": 2}, "has no argument 'num_groups'. Use 'groups' instead."),
     ({"group_size": 2}, "has no argument 'group_size': groups takes the number of groups"),
     ({"hidden_size": 4}, "has no argument 'hidden_size': sizes come from the input. Drop it."),
     ({"num_features": 4}, "has no argument 'num_features': sizes come from the input. Drop it."),
-    ({"param_dtype": "float32"}, "has no argument 'param_dtype': weights are float32 or wider, and"),
-    ({"use_fast_variance": True}, "has no argument 'use_fast_variance': RMS normalization computes no variance"),
+    (
+        {"param_dtype": "float32"},
+        "has no argument 'param_dtype': weights are float32 or wider, and",
+    ),
+    (
+        {"use_fast_variance": True},
+        "has no argument 'use_fast_variance': RMS normalization computes no variance",
+    ),
     ({"normalized_shape": 4}, "has no argument 'normalized_shape': sizes come from the input"),
 ]
 HABITS_OF_LAYERS = [
-    ({"gamma_initializer": "ones"}, "has no argument 'gamma_initializer'. Use 'scale_initializer' instead."),
-    ({"gamma_regularizer": "l2"}, "has no argument 'gamma_regularizer'. Use 'scale_regularizer' instead."),
-    ({"gamma_constraint": None}, "has no argument 'gamma_constraint'. Use 'scale_constraint' instead."),
-    ({"beta_initializer": "ones"}, "has no argument 'beta_initializer'. Use 'offset_initializer' instead."),
-    ({"beta_regularizer": "l2"}, "has no argument 'beta_regularizer'. Use 'offset_regularizer' instead."),
-    ({"beta_constraint": None}, "has no argument 'beta_constraint'. Use 'offset_constraint' instead."),
-    ({"zero_centered_gamma": True}, "has no argument 'zero_centered_gamma'. Use 'zero_centered_scale' instead."),
-    ({"add_unit_offset": True}, "has no argument 'add_unit_offset'. Use 'zero_centered_scale' instead."),
+    (
+        {"gamma_initializer": "ones"},
+        "has no argument 'gamma_initializer'. Use 'scale_initializer' instead.",
+    ),
+    (
+        {"gamma_regularizer": "l2"},
+        "has no argument 'gamma_regularizer'. Use 'scale_regularizer' instead.",
+    ),
+    (
+        {"gamma_constraint": None},
+        "has no argument 'gamma_constraint'. Use 'scale_constraint' instead.",
+    ),
+    (
+        {"beta_initializer": "ones"},
+        "has no argument 'beta_initializer'. Use 'offset_initializer' instead.",
+    ),
+    (
+        {"beta_regularizer": "l2"},
+        "has no argument 'beta_regularizer'. Use 'offset_regularizer' instead.",
+    ),
+    (
+        {"beta_constraint": None},
+        "has no argument 'beta_constraint'. Use 'offset_constraint' instead.",
+    ),
+    (
+        {"zero_centered_gamma": True},
+        "has no argument 'zero_centered_gamma'. Use 'zero_centered_scale' instead.",
+    ),
+    (
+        {"add_unit_offset": True},
+        "has no argument 'add_unit_offset'. Use 'zero_centered_scale' instead.",
+    ),
     ({"scale_init": "ones"}, "has no argument 'scale_init'. Use 'scale_initializer' instead."),
     ({"use_bias": True}, "has no argument 'use_bias'. Use 'center' instead."),
     ({"bias": True}, "has no argument 'bias'. Use 'center' instead."),
     ({"beta": True}, "has no argument 'beta'. Use 'center' instead."),
     ({"bias_init": "ones"}, "has no argument 'bias_init'. Use 'offset_initializer' instead."),
-    ({"bias_initializer": "ones"}, "has no argument 'bias_initializer'. Use 'offset_initializer' instead."),
-    ({"bias_regularizer": "l2"}, "has no argument 'bias_regularizer'. Use 'offset_regularizer' instead."),
-    ({"bias_constraint": None}, "has no argument 'bias_constraint'. Use 'offset_constraint' instead."),
+    (
+        {"bias_initializer": "ones"},
+        "has no argument 'bias_initializer'. Use 'offset_initializer' instead.",
+    ),
+    (
+        {"bias_regularizer": "l2"},
+        "has no argument 'bias_regularizer'. Use 'offset_regularizer' instead.",
+    ),
+    (
+        {"bias_constraint": None},
+        "has no argument 'bias_constraint'. Use 'offset_constraint' instead.",
+    ),
     ({"elementwise_affine": False}, "has no argument 'elementwise_affine'. Use 'scale' instead."),
     ({"use_scale": False}, "has no argument 'use_scale'. Use 'scale' instead."),
 ]
@@ -148,7 +200,9 @@ def test_arguments_of_other_libraries_name_ours(arguments, message):
 def test_functions_take_tensors_instead_of_switches(name, message):
     with pytest.raises(TypeError, match=f"rms_norm {message}"):
         rms_norm(ops.ones((2, 4)), **{name: False})
-    with pytest.raises(TypeError, match=r"scale must be a tensor or None, got False. Pass None for no scale."):
+    with pytest.raises(
+        TypeError, match=r"scale must be a tensor or None, got False. Pass None for no scale."
+    ):
         rms_norm(ops.ones((2, 4)), scale=False)
 
 
@@ -166,12 +220,16 @@ def test_functions_take_tensors_instead_of_switches(name, message):
     ],
 )
 def test_cells_have_no_options_of_gains(name):
-    with pytest.raises(TypeError, match=f"RMSNormGRU has no argument '{name}': its norms always have a gain"):
+    with pytest.raises(
+        TypeError, match=f"RMSNormGRU has no argument '{name}': its norms always have a gain"
+    ):
         RMSNormGRU(4, **{name: None})
 
 
 def test_other_unknown_arguments():
-    with pytest.raises(TypeError, match=r"rms_norm\(\) got an unexpected keyword argument 'colour'"):
+    with pytest.raises(
+        TypeError, match=r"rms_norm\(\) got an unexpected keyword argument 'colour'"
+    ):
         rms_norm(ops.ones((2, 4)), colour="red")
     with pytest.raises(ValueError, match="colour"):
         RMSNormalization(colour="red")
@@ -179,25 +237,41 @@ def test_other_unknown_arguments():
         RMSNormGRU(4, eps=1e-5)
 
 
-@pytest.mark.parametrize("layer", [RMSNormGRU, RMSNormGRUCell, RMSNormLSTM, RMSNormLSTMCell, RMSNormSimpleRNNCell])
+@pytest.mark.parametrize(
+    "layer", [RMSNormGRU, RMSNormGRUCell, RMSNormLSTM, RMSNormLSTMCell, RMSNormSimpleRNNCell]
+)
 def test_recurrent_layers_name_themselves(layer):
     name = layer.__name__
-    with pytest.raises(TypeError, match=f"{name} needs units, the size of its state. Pass a positive integer."):
+    with pytest.raises(
+        TypeError, match=f"{name} needs units, the size of its state. Pass a positive integer."
+    ):
         layer()
-    with pytest.raises(TypeError, match=f"{name} has no argument 'layer_norm'. Use 'normalization=\"layer\"' instead."):
+    with pytest.raises(
+        TypeError,
+        match=f"{name} has no argument 'layer_norm'. Use 'normalization=\"layer\"' instead.",
+    ):
         layer(8, layer_norm=True)
-    with pytest.raises(TypeError, match=f"{name} has no argument 'time_major': the batch is the first axis"):
+    with pytest.raises(
+        TypeError, match=f"{name} has no argument 'time_major': the batch is the first axis"
+    ):
         layer(8, time_major=True)
-    assert layer(8, "relu").get_config()["activation"] == layer(8, activation="relu").get_config()["activation"]
+    assert (
+        layer(8, "relu").get_config()["activation"]
+        == layer(8, activation="relu").get_config()["activation"]
+    )
 
 
 def test_an_axis_in_the_place_of_the_scale():
-    with pytest.raises(TypeError, match=r"scale must be a tensor or None, got -1. If it is an axis, pass axis=-1."):
+    with pytest.raises(
+        TypeError, match=r"scale must be a tensor or None, got -1. If it is an axis, pass axis=-1."
+    ):
         rms_norm(ops.ones((2, 4)), -1)
 
 
 def test_an_initial_state_that_lacks_a_part():
-    with pytest.raises(ValueError, match=r"has 2 states of sizes \[8, 8\], got 1 as its initial state"):
+    with pytest.raises(
+        ValueError, match=r"has 2 states of sizes \[8, 8\], got 1 as its initial state"
+    ):
         RMSNormLSTM(8)(ops.ones((2, 5, 8)), initial_state=[ops.zeros((2, 8))])
 
 
@@ -209,9 +283,18 @@ def test_wrong_shape_stops_a_functional_model():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, r"need the sizes of the axes \(2,\).*\(None, 3, None\). Give them fixed sizes, or use scale=False"),
-        ({"scale": False, "center": True}, r"need the sizes of the axes \(2,\).*, or use scale=False, center=False"),
-        ({"partial": 0.5, "scale": False}, r"partial=0.5 takes a part of axis -1, whose size is unknown"),
+        (
+            {},
+            r"need the sizes of the axes \(2,\).*\(None, 3, None\). Give them fixed sizes, or use scale=False",
+        ),
+        (
+            {"scale": False, "center": True},
+            r"need the sizes of the axes \(2,\).*, or use scale=False, center=False",
+        ),
+        (
+            {"partial": 0.5, "scale": False},
+            r"partial=0.5 takes a part of axis -1, whose size is unknown",
+        ),
     ],
     ids=str,
 )
@@ -236,7 +319,9 @@ def test_input_that_is_not_floating_point_is_refused(dtype):
 @pytest.mark.parametrize("name", ["scale", "offset"])
 def test_a_weight_of_another_shape_or_type_is_refused(name):
     x = ops.ones((2, 3, 4))
-    with pytest.raises(ValueError, match=rf"{name} has shape \(3,\), but x of shape \(2, 3, 4\) needs \(4,\)"):
+    with pytest.raises(
+        ValueError, match=rf"{name} has shape \(3,\), but x of shape \(2, 3, 4\) needs \(4,\)"
+    ):
         rms_norm(x, **{name: ops.ones(3)})
     with pytest.raises(ValueError, match=rf"{name} has shape \(\)"):
         rms_norm(x, **{name: 2.0})
@@ -244,7 +329,9 @@ def test_a_weight_of_another_shape_or_type_is_refused(name):
         rms_norm(x, **{name: ops.ones(4, "int32")})
 
 
-@pytest.mark.parametrize("axis", [-1, (1, -1), [2, 1], np.int64(-1), (np.int32(2), 1), np.array([1, 2]), range(1, 3)])
+@pytest.mark.parametrize(
+    "axis", [-1, (1, -1), [2, 1], np.int64(-1), (np.int32(2), 1), np.array([1, 2]), range(1, 3)]
+)
 def test_config_is_json_and_the_same_before_and_after_build(axis):
     layer = RMSNormalization(
         axis=axis,
@@ -266,7 +353,9 @@ def test_config_is_json_and_the_same_before_and_after_build(axis):
 
 
 def test_numbers_of_numpy_are_plain_in_the_config():
-    config = RMSNormalization(epsilon=np.float32(0.5), partial=np.float16(0.25), groups=np.int64(2)).get_config()
+    config = RMSNormalization(
+        epsilon=np.float32(0.5), partial=np.float16(0.25), groups=np.int64(2)
+    ).get_config()
     again = RMSNormalization.from_config(json.loads(json.dumps(config)))
     assert (again.epsilon, again.partial, again.groups) == (0.5, 0.25, 2)
 
@@ -292,7 +381,18 @@ def test_config_has_every_argument():
     config = RMSNormalization(**arguments).get_config()
     assert config.keys() - {"name", "trainable", "dtype"} == arguments.keys()
     again = RMSNormalization.from_config(config)
-    for name in ("axis", "groups", "scale_axis", "epsilon", "partial", "center", "zero_centered_scale", "fused"):
+    for name in (
+        "axis",
+        "groups",
+        "scale_axis",
+        "epsilon",
+        "partial",
+        "center",
+        "zero_centered_scale",
+        "fused",
+    ):
         assert getattr(again, name) == arguments[name]
-    for name in (a for a in arguments if a.rpartition("_")[2] in ("initializer", "regularizer", "constraint")):
+    for name in (
+        a for a in arguments if a.rpartition("_")[2] in ("initializer", "regularizer", "constraint")
+    ):
         assert type(getattr(again, name)) is type(arguments[name])

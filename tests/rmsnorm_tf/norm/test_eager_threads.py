@@ -62,7 +62,10 @@ print("data", float(y[0, 0]))
 @pytest.mark.parametrize("when", ["before", *slow("after")])
 @pytest.mark.parametrize(
     ("script", "expected"),
-    [(IN_A_FORKED_CHILD, ["child"]), pytest.param(IN_A_PY_FUNCTION, ["graph", "data"], marks=pytest.mark.slow)],
+    [
+        (IN_A_FORKED_CHILD, ["child"]),
+        pytest.param(IN_A_PY_FUNCTION, ["graph", "data"], marks=pytest.mark.slow),
+    ],
 )
 def test_eager_calls_do_not_hang(script, expected, when, run_python):
     """Where no other thread of TensorFlow runs; `run_python` ends after a time limit."""

@@ -83,14 +83,22 @@ print("beyond: the same")
 def test_eager_calls_compile_only_on_request(run_python):
     result = run_python(EAGER_CALLS)
     assert result.returncode == 0, result.stderr
-    assert result.stdout.splitlines() == ["by default: 0 0", "on request: 3", "switched off: 0", "switched on: 1"]
+    assert result.stdout.splitlines() == [
+        "by default: 0 0",
+        "on request: 3",
+        "switched off: 0",
+        "switched on: 1",
+    ]
 
 
 @pytest.mark.slow
 def test_eager_calls_compile_up_to_a_limit(run_python):
     result = run_python(EAGER_CALLS + AT_MOST)
     assert result.returncode == 0, result.stderr
-    assert result.stdout.splitlines()[-2:] == ["at most: 121", "beyond: the same"]  # 128 with those before
+    assert result.stdout.splitlines()[-2:] == [
+        "at most: 121",
+        "beyond: the same",
+    ]  # 128 with those before
 
 
 @pytest.mark.parametrize("fused", [None, False, True])
@@ -114,7 +122,8 @@ def test_every_eager_call_gives_the_same_bits(fused):
 
 def test_a_new_batch_size_traces_nothing():
     def call(size):
-        x, scale = tf.ones((size, 3, 40)), tf.ones(40)
+        x = tf.ones((size, 3, 40))
+        scale = tf.ones(40)
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = rms_norm(x, scale)
@@ -153,14 +162,20 @@ for choice in (False, True):
 def test_an_environment_variable_that_says_neither(run_python):
     result = run_python("import rmsnorm_tf", RMSNORM_TF_FUSED="maybe")
     assert result.returncode != 0
-    assert "The environment variable RMSNORM_TF_FUSED must be 0, 1 or empty, got 'maybe'." in result.stderr
+    assert (
+        "The environment variable RMSNORM_TF_FUSED must be 0, 1 or empty, got 'maybe'."
+        in result.stderr
+    )
 
 
 def test_set_fused_overrides_every_argument_until_it_is_reset():
     specs = tf.TensorSpec(SMALL)
 
     def calls():
-        return [compiled_calls(lambda x, c=choice: rms_norm(x, fused=c), specs) for choice in (False, None, True)]
+        return [
+            compiled_calls(lambda x, c=choice: rms_norm(x, fused=c), specs)
+            for choice in (False, None, True)
+        ]
 
     try:
         set_fused(False)
@@ -226,7 +241,9 @@ def test_inside_a_loop_of_a_graph():
     def run(choice):
         @tf.function
         def loop(x):
-            return tf.while_loop(lambda i, h: i < 5, lambda i, h: (i + 1, rms_norm(h + x, fused=choice)), [0, x])[1]
+            return tf.while_loop(
+                lambda i, h: i < 5, lambda i, h: (i + 1, rms_norm(h + x, fused=choice)), [0, x]
+            )[1]
 
         with tf.GradientTape() as tape:
             tape.watch(x)
@@ -247,7 +264,8 @@ def test_a_scale_of_unknown_shape(choice):
     def normalize(x, scale):
         return rms_norm(x, scale, fused=choice)
 
-    x, scale = np.random.default_rng(0).normal(size=(3, 8)).astype(np.float32)[:2], np.arange(8, dtype=np.float32)
+    x = np.random.default_rng(0).normal(size=(3, 8)).astype(np.float32)[:2]
+    scale = np.arange(8, dtype=np.float32)
     assert_close(normalize(x, scale), reference.rms_norm(x, scale))
     with pytest.raises(tf.errors.InvalidArgumentError):
         normalize(x, scale[:1])

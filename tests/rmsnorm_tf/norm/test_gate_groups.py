@@ -75,7 +75,9 @@ def test_first_derivative(variant, fused):
     for i, gradient in enumerate(actual):
 
         def loss(source, i=i):
-            return np.sum(dy * expected(*sources[:i], source, *sources[i + 1 :], **in_reference(**variant)))
+            return np.sum(
+                dy * expected(*sources[:i], source, *sources[i + 1 :], **in_reference(**variant))
+            )
 
         np.testing.assert_allclose(
             to_array(gradient), reference.numerical_gradient(loss, sources[i]), rtol=1e-6, atol=1e-7
@@ -86,7 +88,9 @@ def test_first_derivative(variant, fused):
 def test_second_derivative(fused):
     """Against that of a norm and a product, which are tested elsewhere."""
     [x, gate], _ = draw(shape=(2, 8))
-    scale, offset, tangent, dy = ops.convert_to_tensor(np.random.default_rng(2).normal(size=(4, 2, 8)))
+    scale, offset, tangent, dy = ops.convert_to_tensor(
+        np.random.default_rng(2).normal(size=(4, 2, 8))
+    )
 
     def composed(x, gate):
         return rms_norm(x, scale[0], offset[0], fused=False) * gate * ops.sigmoid(gate)
@@ -103,36 +107,56 @@ def test_second_derivative(fused):
 @both_paths
 @pytest.mark.parametrize(("dtype", "gate"), [("float32", -100.0), ("float64", -1000.0)])
 def test_second_derivatives_vanish_where_the_gate_is_closed(fused, dtype, gate):
-    x, gates = ops.ones((2, 8), dtype), ops.full((2, 8), gate, dtype)
+    x = ops.ones((2, 8), dtype)
+    gates = ops.full((2, 8), gate, dtype)
 
     def first(*sources):
-        return gradients(lambda x, gate: rms_norm(x, gate=gate, fused=fused), sources, ops.ones((2, 8), dtype))
+        return gradients(
+            lambda x, gate: rms_norm(x, gate=gate, fused=fused), sources, ops.ones((2, 8), dtype)
+        )
 
     for second in gradients(first, [x, gates], [ops.ones((2, 8), dtype)] * 2):
         np.testing.assert_allclose(to_array(second), np.zeros((2, 8)), atol=1e-30)
 
 
 def test_a_gate_that_does_not_fit_stops_a_functional_model():
-    with pytest.raises(ValueError, match=r"gate must have the shape of x, \(None, 4, 8\), got \(None, 8\)"):
+    with pytest.raises(
+        ValueError, match=r"gate must have the shape of x, \(None, 4, 8\), got \(None, 8\)"
+    ):
         RMSNormalization()(keras.Input((4, 8)), gate=keras.Input((8,)))
-    assert RMSNormalization()(keras.Input((None, 8)), gate=keras.Input((4, 8))).shape == (None, None, 8)
+    assert RMSNormalization()(keras.Input((None, 8)), gate=keras.Input((4, 8))).shape == (
+        None,
+        None,
+        8,
+    )
 
 
 def test_a_gate_that_does_not_fit():
-    with pytest.raises(ValueError, match=r"gate must have the shape of x, \(2, 3\), got \(3,\). It is not"):
+    with pytest.raises(
+        ValueError, match=r"gate must have the shape of x, \(2, 3\), got \(3,\). It is not"
+    ):
         rms_norm(ops.ones((2, 3)), gate=ops.ones(3))
-    with pytest.raises(TypeError, match=r"gate must have the dtype of x, float32, got float16. Cast"):
+    with pytest.raises(
+        TypeError, match=r"gate must have the dtype of x, float32, got float16. Cast"
+    ):
         rms_norm(ops.ones((2, 3)), gate=ops.ones((2, 3), "float16"))
 
 
 def test_groups_that_are_refused():
-    for call in (lambda **a: rms_norm(ops.ones((2, 8)), **a), lambda **a: RMSNormalization(**a)(ops.ones((2, 8)))):
+    for call in (
+        lambda **a: rms_norm(ops.ones((2, 8)), **a),
+        lambda **a: RMSNormalization(**a)(ops.ones((2, 8))),
+    ):
         with pytest.raises(ValueError, match="groups=3 does not divide 8, the size of axis -1"):
             call(groups=3)
-        with pytest.raises(ValueError, match=r"groups=2 needs a single axis, got axis=\(0, 1\).* Merge"):
+        with pytest.raises(
+            ValueError, match=r"groups=2 needs a single axis, got axis=\(0, 1\).* Merge"
+        ):
             call(groups=2, axis=(0, 1))
         for wrong in (0, -1, 1.5, True, None):
-            with pytest.raises(ValueError, match=f"groups must be an integer of at least 1, got {wrong}"):
+            with pytest.raises(
+                ValueError, match=f"groups must be an integer of at least 1, got {wrong}"
+            ):
                 call(groups=wrong)
     with pytest.raises(ValueError, match="groups=2 takes a part of axis 1, whose size is unknown"):
         RMSNormalization(axis=1, groups=2, scale=False).build((None, None, 4))
@@ -142,28 +166,41 @@ def test_groups_that_are_refused():
 @pytest.mark.parametrize(("dtype", "gate"), [("float32", -70.0), ("float64", -600.0)])
 def test_a_gate_that_is_almost_closed(dtype, gate, fused):
     """Its silu is tiny, and as exact as the exponential of the gate."""
-    y = rms_norm(ops.ones((1, 8), dtype), gate=ops.full((1, 8), gate, dtype), epsilon=1e-30, fused=fused)
+    y = rms_norm(
+        ops.ones((1, 8), dtype), gate=ops.full((1, 8), gate, dtype), epsilon=1e-30, fused=fused
+    )
     np.testing.assert_allclose(
-        to_array(y), np.full((1, 8), reference.silu(gate)), rtol=1e-5 if dtype == "float32" else 1e-12
+        to_array(y),
+        np.full((1, 8), reference.silu(gate)),
+        rtol=1e-5 if dtype == "float32" else 1e-12,
     )
 
 
 @both_paths
-@pytest.mark.parametrize(("dtype", "lowest"), [("float32", -3e38), ("bfloat16", -3e38), ("float64", -1e308)])
+@pytest.mark.parametrize(
+    ("dtype", "lowest"), [("float32", -3e38), ("bfloat16", -3e38), ("float64", -1e308)]
+)
 def test_a_gate_that_is_closed_however_negative(dtype, lowest, fused):
-    x, gate = ops.ones((1, 4), dtype), ops.convert_to_tensor([[lowest, lowest / 100, -1000.0, np.nan]], dtype)
+    x = ops.ones((1, 4), dtype)
+    gate = ops.convert_to_tensor([[lowest, lowest / 100, -1000.0, np.nan]], dtype)
     y = rms_norm(x, gate=gate, fused=fused)
     np.testing.assert_allclose(to_array(y), [[0, 0, 0, np.nan]], atol=1e-30)
     dy = np.array([[1.0, 1.0, 1.0, 0.0]], to_array(y).dtype)
-    [dgate] = gradients(lambda gate: rms_norm(x, gate=gate, fused=fused), [gate], ops.cast(dy, dtype))
+    [dgate] = gradients(
+        lambda gate: rms_norm(x, gate=gate, fused=fused), [gate], ops.cast(dy, dtype)
+    )
     np.testing.assert_allclose(to_array(dgate)[:, :3], [[0, 0, 0]], atol=1e-30)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "bool"])
 def test_a_gate_that_is_not_floating_point(dtype):
-    with pytest.raises(TypeError, match=f"gate must be float16, bfloat16, float32 or float64, got {dtype}. Cast it"):
+    with pytest.raises(
+        TypeError, match=f"gate must be float16, bfloat16, float32 or float64, got {dtype}. Cast it"
+    ):
         RMSNormalization()(ops.ones((2, 8)), gate=ops.ones((2, 8), dtype))
-    with pytest.raises(TypeError, match=f"gate must be float16, bfloat16, float32 or float64, got {dtype}. Cast it"):
+    with pytest.raises(
+        TypeError, match=f"gate must be float16, bfloat16, float32 or float64, got {dtype}. Cast it"
+    ):
         RMSNormalization()(keras.Input((8,)), gate=keras.Input((8,), dtype=dtype))
 
 
@@ -171,5 +208,7 @@ def test_a_gate_of_another_dtype():
     x, gate = draw()[0]
     layer = RMSNormalization(dtype="mixed_bfloat16")
     y = layer(ops.cast(x, "bfloat16"), gate=ops.cast(gate, "float32"))
-    expected = reference.rms_norm(to_array(ops.cast(x, "bfloat16"))) * reference.silu(to_array(gate))
+    expected = reference.rms_norm(to_array(ops.cast(x, "bfloat16"))) * reference.silu(
+        to_array(gate)
+    )
     assert_close(to_array(y), expected, "bfloat16")

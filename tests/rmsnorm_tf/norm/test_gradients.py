@@ -49,9 +49,13 @@ def test_first_derivative(variant, fused):
     for i, gradient in enumerate(actual):
 
         def loss(source, i=i):
-            return np.sum(dy * reference.rms_norm(*sources[:i], source, *sources[i + 1 :], **equation))
+            return np.sum(
+                dy * reference.rms_norm(*sources[:i], source, *sources[i + 1 :], **equation)
+            )
 
-        np.testing.assert_allclose(gradient, reference.numerical_gradient(loss, sources[i]), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(
+            gradient, reference.numerical_gradient(loss, sources[i]), rtol=1e-6, atol=1e-7
+        )
 
 
 @pytest.mark.parametrize("graph", [True, *slow(False)])
@@ -71,9 +75,13 @@ def test_second_derivative(variant, fused, graph):
     for i, gradient in enumerate(actual):
 
         def loss(source, i=i):
-            return np.sum(upstream * first(*map(tf.constant, [*sources[:i], source, *sources[i + 1 :]])))
+            return np.sum(
+                upstream * first(*map(tf.constant, [*sources[:i], source, *sources[i + 1 :]]))
+            )
 
-        np.testing.assert_allclose(gradient, reference.numerical_gradient(loss, sources[i]), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(
+            gradient, reference.numerical_gradient(loss, sources[i]), rtol=1e-5, atol=1e-6
+        )
 
 
 @pytest.mark.parametrize("fused", PATHS)
@@ -108,7 +116,11 @@ def backwards(function, dy):
     return lambda x: gradients_of(function, [x], dy)[0]
 
 
-MODES = {"eager": lambda f: f, "graph": tf.function, "XLA": lambda f: tf.function(f, jit_compile=True)}
+MODES = {
+    "eager": lambda f: f,
+    "graph": tf.function,
+    "XLA": lambda f: tf.function(f, jit_compile=True),
+}
 
 
 @pytest.mark.parametrize("fused", [True, *slow(False)])
@@ -129,7 +141,9 @@ def test_forward_mode(size, fused):
     plain = functools.partial(normalize, fused=False)
     first = forwards(normalize, tangent * size)
     second = backwards(backwards(plain, dy), tangent)(x)
-    agrees(lambda x: tf.reduce_sum(dy * first(x)), tf.reduce_sum(backwards(plain, dy)(x) * tangent), 0)
+    agrees(
+        lambda x: tf.reduce_sum(dy * first(x)), tf.reduce_sum(backwards(plain, dy)(x) * tangent), 0
+    )
     agrees(forwards(backwards(normalize, dy), tangent * size), second, -1)
     agrees(backwards(first, dy), second, -1)
 
@@ -146,7 +160,9 @@ def test_derivatives_do_not_depend_on_where_a_shape_came_first(first, then):
         return backwards(second, dy)(x)
 
     MODES[first](lambda x: rms_norm(x, partial=0.5, fused=True))(x)
-    np.testing.assert_allclose(MODES[then](lambda x: third(x, True))(x), third(x, False), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(
+        MODES[then](lambda x: third(x, True))(x), third(x, False), rtol=1e-9, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("order", [3, 4])
@@ -186,7 +202,9 @@ def test_a_forward_accumulator_around_another(fused):
 def test_zero_rows(dtype, fused):
     dy = tf.constant([[1.0, -2.0, 0.5, 4.0]], dtype)
     dx, dscale = gradients_of(
-        lambda x, s: rms_norm(x, s, epsilon=1e-4, fused=fused), [tf.zeros_like(dy), tf.constant([1.0, 2, 3, 4])], dy
+        lambda x, s: rms_norm(x, s, epsilon=1e-4, fused=fused),
+        [tf.zeros_like(dy), tf.constant([1.0, 2, 3, 4])],
+        dy,
     )
     assert_close(tf.cast(dx, tf.float64), [[100, -400, 150, 1600]], dtype)
     np.testing.assert_array_equal(dscale, np.zeros(4))
@@ -203,7 +221,8 @@ def test_squares_that_overflow(size, fused):
         normalize = lambda x, s: rms_norm(x * factor, s, fused=fused)  # noqa: E731
         return gradients_of(normalize, [x, scale], dy)
 
-    # With respect to x, the chain through x * factor makes the gradient the same for every factor that hides epsilon.
+    # With respect to x, the chain through x * factor makes the gradient the same for every factor
+    # that hides epsilon.
     for huge, ordinary in zip(gradients(size), gradients(1e4), strict=True):
         assert_close(huge, ordinary, factor=20)
 
@@ -214,10 +233,18 @@ def test_fused_gradient_equals_the_composed_one(variant, dtype):
     rng = np.random.default_rng(0)
     x, dy = tf.cast(rng.normal(size=(2, 40, 64)), dtype)
     weights = [tf.cast(w, tf.float32) for w in weights_for(x.numpy())]
-    both = [gradients_of(lambda *s, f=f: rms_norm(*s, **variant, fused=f), [x, *weights], dy) for f in PATHS]
+    both = [
+        gradients_of(lambda *s, f=f: rms_norm(*s, **variant, fused=f), [x, *weights], dy)
+        for f in PATHS
+    ]
     for i, (composed, compiled) in enumerate(zip(*both, strict=True)):
         assert composed.dtype == compiled.dtype
-        assert_close(tf.cast(compiled, tf.float64), tf.cast(composed, tf.float64), dtype if i == 0 else "float32", 2)
+        assert_close(
+            tf.cast(compiled, tf.float64),
+            tf.cast(composed, tf.float64),
+            dtype if i == 0 else "float32",
+            2,
+        )
 
 
 def source(tensor):
@@ -237,7 +264,9 @@ def source(tensor):
 def returned_input(tensor):
     """Returns which input a called function returns as this output, or None."""
     name = tensor.op.get_attr("f").name
-    [function] = [f for f in tensor.graph.as_graph_def().library.function if f.signature.name == name]
+    [function] = [
+        f for f in tensor.graph.as_graph_def().library.function if f.signature.name == name
+    ]
     nodes = {node.name: node for node in function.node_def}
     returned = function.ret[function.signature.output_arg[tensor.value_index].name]
     while (node := nodes.get(returned.partition(":")[0])) is not None:
@@ -268,12 +297,15 @@ def kept_for_backward(layer, x):
 @pytest.mark.parametrize("fused", PATHS)
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_backward_keeps_the_input_and_one_number_per_row(dtype, fused):
-    rows, units = 40, 64
+    rows = 40
+    units = 64
     layer = RMSNormalization(dtype=dtype, fused=fused)
     layer.build((rows, units))
     kept = kept_for_backward(layer, tf.ones((rows, units), dtype))
     sizes = sorted(((t.dtype.name, tuple(t.shape)) for t in kept), key=str)
-    assert sizes == sorted([(dtype, (rows, units)), ("float32", (rows, 1)), ("float32", (units,))], key=str)
+    assert sizes == sorted(
+        [(dtype, (rows, units)), ("float32", (rows, 1)), ("float32", (units,))], key=str
+    )
 
 
 def test_the_count_of_kept_tensors_sees_what_another_layer_keeps():
@@ -292,7 +324,9 @@ def test_second_derivative_in_a_branch_of_a_graph(fused):
         return gradients_of(lambda x: first(x, normalize), [x], tf.cos(x))[0]
 
     in_a_branch = tf.function(
-        lambda flag: second(lambda x: tf.cond(flag, lambda: rms_norm(x, fused=fused), lambda: tf.zeros_like(x)))
+        lambda flag: second(
+            lambda x: tf.cond(flag, lambda: rms_norm(x, fused=fused), lambda: tf.zeros_like(x))
+        )
     )
     expected = second(lambda x: rms_norm(x, fused=False))
     np.testing.assert_allclose(in_a_branch(tf.constant(True)), expected, rtol=1e-10, atol=1e-12)

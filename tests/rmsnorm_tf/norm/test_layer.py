@@ -31,7 +31,11 @@ def test_the_output_is_rounded_only_once(policy, arrives):
     scale = 1 + np.random.default_rng(1).uniform(size=64) / 300
     layer.set_weights([scale])
     expected = reference.rms_norm(to_array(x), layer.scale.numpy())
-    coarsest = max(layer.compute_dtype, "float32" if "32" in layer.scale.dtype else "float64", key=TOLERANCE.get)
+    coarsest = max(
+        layer.compute_dtype,
+        "float32" if "32" in layer.scale.dtype else "float64",
+        key=TOLERANCE.get,
+    )
     assert_close(to_array(layer(x)), expected, coarsest)
 
 
@@ -73,14 +77,17 @@ def test_initializers_regularizers_and_constraints_reach_the_weights():
     np.testing.assert_array_equal(to_array(layer.scale), np.full(4, 3.0))
     np.testing.assert_array_equal(to_array(layer.offset), np.full(4, -2.0))
     np.testing.assert_allclose(to_array(sum(layer.losses)), 0.5 * 4 * 9 + 0.25 * 4 * 2)
-    np.testing.assert_allclose(to_array(layer.scale.constraint(layer.scale)), np.full(4, 0.5), rtol=1e-6)
+    np.testing.assert_allclose(
+        to_array(layer.scale.constraint(layer.scale)), np.full(4, 0.5), rtol=1e-6
+    )
     np.testing.assert_array_equal(to_array(layer.offset.constraint(layer.offset)), np.zeros(4))
 
 
 def test_mask_reaches_the_next_layer():
     tokens = np.array([[1, 2, 3, 0], [4, 0, 0, 0]])
     embedding = keras.layers.Embedding(5, 8, mask_zero=True)
-    norm, gru = RMSNormalization(), keras.layers.GRU(6)
+    norm = RMSNormalization()
+    gru = keras.layers.GRU(6)
     padded = gru(norm(embedding(tokens)))
     alone = gru(norm(embedding(tokens[1:, :1])))
     np.testing.assert_allclose(to_array(padded[1]), to_array(alone[0]), rtol=1e-5, atol=1e-6)
@@ -94,7 +101,8 @@ def test_loads_weights_saved_by_the_layer_of_keras(saved_by_class, axis, tmp_pat
     def model(layer_class):
         return keras.Sequential([keras.Input((3, 4)), keras.layers.Dense(4), layer_class(axis)])
 
-    saved, loaded = model(saved_by_class), model(RMSNormalization)
+    saved = model(saved_by_class)
+    loaded = model(RMSNormalization)
     saved.layers[1].set_weights([np.random.default_rng(0).normal(size=saved.layers[1].scale.shape)])
     saved.save_weights(tmp_path / "model.weights.h5")
     loaded.load_weights(tmp_path / "model.weights.h5")
@@ -126,21 +134,28 @@ def test_a_mask_over_an_axis_of_the_statistic_is_refused(axis):
     embedding = keras.layers.Embedding(9, 4, mask_zero=True)
     layer = RMSNormalization(axis=axis, scale=False, name="norm")
     for tokens in (np.array([[3, 4, 5, 0, 0]]), keras.Input((5,), dtype="int32")):
-        with pytest.raises(ValueError, match=r"takes the mean over axis [01], of which the mask leaves entries out"):
+        with pytest.raises(
+            ValueError, match=r"takes the mean over axis [01], of which the mask leaves entries out"
+        ):
             layer(embedding(tokens))
     layer(ops.ones((1, 5, 4)))
 
 
 def test_a_mask_of_two_axes_over_the_second_one_is_refused():
     words = keras.layers.Embedding(9, 4, mask_zero=True)(np.array([[[3, 4, 0], [5, 0, 0]]]))
-    with pytest.raises(ValueError, match="takes the mean over axis 2, of which the mask leaves entries out"):
+    with pytest.raises(
+        ValueError, match="takes the mean over axis 2, of which the mask leaves entries out"
+    ):
         RMSNormalization(axis=2, scale=False)(words)
     assert RMSNormalization()(words).shape == (1, 2, 3, 4)
 
 
 def test_padding_does_not_change_other_rows():
-    embedding, layer = keras.layers.Embedding(9, 4, mask_zero=True), RMSNormalization()
-    padded, alone = (layer(embedding(np.array([tokens]))) for tokens in ([3, 4, 5, 0, 0], [3, 4, 5]))
+    embedding = keras.layers.Embedding(9, 4, mask_zero=True)
+    layer = RMSNormalization()
+    padded, alone = (
+        layer(embedding(np.array([tokens]))) for tokens in ([3, 4, 5, 0, 0], [3, 4, 5])
+    )
     np.testing.assert_array_equal(to_array(padded[:, :3]), to_array(alone))
 
 
@@ -160,7 +175,9 @@ def test_the_config_names_fused_only_where_it_was_given(fused):
 
 
 def test_the_function_in_a_functional_model(tmp_path):
-    x, gate, scale = keras.Input((8,)), keras.Input((8,)), np.arange(1.0, 9.0, dtype="float32")
+    x = keras.Input((8,))
+    gate = keras.Input((8,))
+    scale = np.arange(1.0, 9.0, dtype="float32")
     y = rms_norm(x, scale, gate=gate, partial=0.5)
     assert (y.shape, y.dtype) == ((None, 8), "float32")
     model = keras.Model([x, gate], y)
@@ -175,7 +192,10 @@ def test_the_function_in_a_functional_model(tmp_path):
 
 @pytest.mark.parametrize(
     "options",
-    [{"axis": (1, 2), "scale_axis": (2, 1), "epsilon": 0.1}, {"partial": 0.5, "groups": 2, "fused": False}],
+    [
+        {"axis": (1, 2), "scale_axis": (2, 1), "epsilon": 0.1},
+        {"partial": 0.5, "groups": 2, "fused": False},
+    ],
     ids=str,
 )
 def test_the_options_of_the_function_are_saved(options, tmp_path):
@@ -193,23 +213,35 @@ def test_the_options_of_the_function_are_saved(options, tmp_path):
 
 @pytest.mark.parametrize(
     ("inputs", "shapes"),
-    [({"a": np.ones((2, 3), "float32")}, r"{'a': \(2, 3\)}"), ([np.ones((2, 3), "float32")], r"\[\(2, 3\)\]")],
+    [
+        ({"a": np.ones((2, 3), "float32")}, r"{'a': \(2, 3\)}"),
+        ([np.ones((2, 3), "float32")], r"\[\(2, 3\)\]"),
+    ],
 )
 def test_a_structure_of_inputs_is_refused(inputs, shapes):
-    with pytest.raises(ValueError, match=f"takes one tensor, got inputs of shapes {shapes}. Call it on each"):
+    with pytest.raises(
+        ValueError, match=f"takes one tensor, got inputs of shapes {shapes}. Call it on each"
+    ):
         RMSNormalization()(inputs)
 
 
 def test_a_gate_must_be_a_tensor():
-    with pytest.raises(TypeError, match=r"gate must be a tensor, got list. Use keras.ops.convert_to_tensor"):
+    with pytest.raises(
+        TypeError, match=r"gate must be a tensor, got list. Use keras.ops.convert_to_tensor"
+    ):
         RMSNormalization()(np.ones((1, 2), "float32"), gate=[[1.0, 2.0]])
 
 
 def test_a_layer_computes_in_a_floating_point_dtype():
-    with pytest.raises(ValueError, match="dtype must compute in one of float16, bfloat16, float32, float64, got int32"):
+    with pytest.raises(
+        ValueError,
+        match="dtype must compute in one of float16, bfloat16, float32, float64, got int32",
+    ):
         RMSNormalization(dtype="int32")
 
 
 def test_the_argument_autocast_is_explained():
-    with pytest.raises(TypeError, match="no argument 'autocast': inputs are never rounded before the statistic"):
+    with pytest.raises(
+        TypeError, match="no argument 'autocast': inputs are never rounded before the statistic"
+    ):
         RMSNormalization(autocast=True)

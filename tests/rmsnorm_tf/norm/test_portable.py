@@ -11,7 +11,9 @@ from tests.cases import assert_close
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
-@pytest.mark.parametrize("arguments", [(-1, None, None), (1, (1, 2), 0.4), ((1, 3), -1, None)], ids=str)
+@pytest.mark.parametrize(
+    "arguments", [(-1, None, None), (1, (1, 2), 0.4), ((1, 3), -1, None)], ids=str
+)
 def test_values(arguments, dtype):
     shape = (2, 5, 4, 3)
     spec = resolve(shape, *arguments, epsilon=1e-6, groups=1)

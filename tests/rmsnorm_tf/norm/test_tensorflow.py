@@ -24,7 +24,10 @@ def test_large_rows_of_an_unknown_batch():
 @pytest.mark.parametrize("fused", [False, True])
 def test_single_entries_have_the_range_of_rows(shape, fused):
     compiled = tf.function(rms_norm, jit_compile=True, autograph=False)
-    for y in (rms_norm(tf.fill(shape, 1e20), fused=fused), compiled(tf.fill(shape, -1e30), fused=fused)):
+    for y in (
+        rms_norm(tf.fill(shape, 1e20), fused=fused),
+        compiled(tf.fill(shape, -1e30), fused=fused),
+    ):
         assert_close(tf.abs(y), np.ones(shape))
 
 
@@ -56,11 +59,18 @@ def test_unknown_rank():
 
 
 def test_ragged_rows():
-    ragged = tf.RaggedTensor.from_row_lengths(np.arange(12.0, dtype="float32").reshape(6, 2), [3, 0, 3])
+    ragged = tf.RaggedTensor.from_row_lengths(
+        np.arange(12.0, dtype="float32").reshape(6, 2), [3, 0, 3]
+    )
     y = tf.ragged.map_flat_values(RMSNormalization(), ragged)
     assert_close(y.flat_values, reference.rms_norm(ragged.flat_values))
-    for call in (lambda: rms_norm(ragged), lambda: RMSNormalization()(keras.Input((None, 2), ragged=True))):
-        with pytest.raises(TypeError, match=r"must be dense, got a sparse or ragged tensor.*map_flat_values"):
+    for call in (
+        lambda: rms_norm(ragged),
+        lambda: RMSNormalization()(keras.Input((None, 2), ragged=True)),
+    ):
+        with pytest.raises(
+            TypeError, match=r"must be dense, got a sparse or ragged tensor.*map_flat_values"
+        ):
             call()
 
 
@@ -72,7 +82,10 @@ UNKNOWN = {
     "scale": ([(None, None, None), (8,)], rms_norm),
     "scale-without-batch": ([(None,), (8,)], rms_norm),
     "scale-of-unknown-size": ([(None, None, None), (None,)], rms_norm),
-    "scale-of-two-axes": ([(None, None, 8), (None, 8)], lambda x, scale: rms_norm(x, scale, scale_axis=(0, 2))),
+    "scale-of-two-axes": (
+        [(None, None, 8), (None, 8)],
+        lambda x, scale: rms_norm(x, scale, scale_axis=(0, 2)),
+    ),
 }
 
 
@@ -80,7 +93,11 @@ UNKNOWN = {
 @pytest.mark.parametrize(
     ("kind", "fits", "others"),
     [
-        ("gate", [(2, 6, 8)] * 2, [[(2, 6, 8), (6, 2, 8)], [(2, 6, 8), (2, 1, 8)], [(2, 1, 8), (2, 6, 8)]]),
+        (
+            "gate",
+            [(2, 6, 8)] * 2,
+            [[(2, 6, 8), (6, 2, 8)], [(2, 6, 8), (2, 1, 8)], [(2, 1, 8), (2, 6, 8)]],
+        ),
         ("gate-of-unknown-batch", [(2, 8)] * 2, [[(2, 8), (1, 8)], [(1, 8), (2, 8)]]),
         ("gate-without-batch", [(8,)] * 2, [[(8,), (1,)], [(1,), (8,)]]),
         ("gate-of-unknown-rank", [(2, 6, 8)] * 2, [[(2, 6, 8), (12, 8)]]),
@@ -110,14 +127,24 @@ def test_epsilon_is_inside_the_root_also_where_squares_overflow(dtype, size, fus
 
 @pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("epsilon", [1e-6, 1e-5, 1e-3])
-@pytest.mark.parametrize(("dtype", "size"), [("float32", 5e30), ("float64", 1e155), ("bfloat16", 5e30)])
+@pytest.mark.parametrize(
+    ("dtype", "size"), [("float32", 5e30), ("float64", 1e155), ("bfloat16", 5e30)]
+)
 def test_squares_that_overflow(dtype, size, epsilon, fused):
-    rows = [[1, 0.5, -0.25, 1e-20], [1e-20, 2e-20, 3e-20, 4e-20], [0, 0, 0, 0], [1, 1, 1, 1], [1, 0, 0, 0]]
+    rows = [
+        [1, 0.5, -0.25, 1e-20],
+        [1e-20, 2e-20, 3e-20, 4e-20],
+        [0, 0, 0, 0],
+        [1, 1, 1, 1],
+        [1, 0, 0, 0],
+    ]
     x = tf.constant(np.multiply(rows, size), dtype)
     x64 = tf.cast(x, tf.float64).numpy()
     # The reference would overflow in float64 as well, so divide its input, and epsilon with it.
     expected = reference.rms_norm(x64 / size, epsilon=epsilon / size / size)
-    for actual, row in zip(tf.cast(rms_norm(x, epsilon=epsilon, fused=fused), tf.float64), expected, strict=True):
+    for actual, row in zip(
+        tf.cast(rms_norm(x, epsilon=epsilon, fused=fused), tf.float64), expected, strict=True
+    ):
         assert_close(actual, row, dtype)
 
 
@@ -142,6 +169,12 @@ def test_a_tiny_gain(fused):
 def test_a_sparse_tensor_is_refused():
     sparse = tf.sparse.from_dense(tf.eye(3))
     symbolic = keras.Input((3,), sparse=True)
-    for norm, x in ((rms_norm, sparse), (RMSNormalization(), sparse), (RMSNormalization(), symbolic)):
-        with pytest.raises(TypeError, match=r"must be dense, got a sparse or ragged tensor. Use tf.sparse.to_dense"):
+    for norm, x in (
+        (rms_norm, sparse),
+        (RMSNormalization(), sparse),
+        (RMSNormalization(), symbolic),
+    ):
+        with pytest.raises(
+            TypeError, match=r"must be dense, got a sparse or ragged tensor. Use tf.sparse.to_dense"
+        ):
             norm(x)

@@ -50,7 +50,9 @@ def test_output_has_unit_rms_and_is_invariant_to_the_input_scale():
     x, _ = draw((5, 64), "float64")
     y = rms_norm(x, epsilon=1e-30)
     np.testing.assert_allclose(np.mean(to_array(y) ** 2, -1), 1, rtol=1e-14)
-    np.testing.assert_allclose(to_array(rms_norm(-1e3 * x, epsilon=1e-30)), -to_array(y), rtol=1e-13)
+    np.testing.assert_allclose(
+        to_array(rms_norm(-1e3 * x, epsilon=1e-30)), -to_array(y), rtol=1e-13
+    )
 
 
 def test_equals_layer_norm_on_zero_mean_input():
@@ -77,7 +79,8 @@ def test_a_row_that_is_not_finite_does_not_affect_others():
 
 @pytest.mark.parametrize("fused", PATHS)
 def test_no_rows(fused):
-    x, scale = ops.zeros((0, 7, 8)), ops.ones(8)
+    x = ops.zeros((0, 7, 8))
+    scale = ops.ones(8)
     assert tuple(rms_norm(x, scale, fused=fused).shape) == (0, 7, 8)
     dx, dscale = gradients(lambda x, scale: rms_norm(x, scale, fused=fused), [x, scale], x)
     assert tuple(dx.shape) == (0, 7, 8)
@@ -96,10 +99,15 @@ def test_a_single_row_without_batch():
 @pytest.mark.parametrize("size", [1e-20, 1.0, 1e13, 1e17])
 @pytest.mark.parametrize("partial", [None, 0.5])
 def test_the_gradient_of_inputs_of_every_size(size, epsilon, partial):
-    x, dy = (np.random.default_rng(0).normal(size=(2, 3, 16)) * [[[size]], [[1.0]]]).astype(np.float32)
-    [dx] = gradients(lambda x: rms_norm(x, epsilon=epsilon, partial=partial), [x], ops.convert_to_tensor(dy))
+    x, dy = (np.random.default_rng(0).normal(size=(2, 3, 16)) * [[[size]], [[1.0]]]).astype(
+        np.float32
+    )
+    [dx] = gradients(
+        lambda x: rms_norm(x, epsilon=epsilon, partial=partial), [x], ops.convert_to_tensor(dy)
+    )
     count = 8 if partial else 16
-    x, dy = x.astype(np.float64), dy.astype(np.float64)
+    x = x.astype(np.float64)
+    dy = dy.astype(np.float64)
     rstd = 1 / np.sqrt(np.mean(x[:, :count] ** 2, 1, keepdims=True) + epsilon)
     z = x * rstd
     expected = rstd * (dy - z * (np.arange(16) < count) * np.sum(dy * z, 1, keepdims=True) / count)

@@ -7,12 +7,26 @@ import keras
 import numpy as np
 import pytest
 
-from rmsnorm_tf import RMSNormGRU, RMSNormGRUCell, RMSNormLSTM, RMSNormLSTMCell, RMSNormSimpleRNNCell
+from rmsnorm_tf import (
+    RMSNormGRU,
+    RMSNormGRUCell,
+    RMSNormLSTM,
+    RMSNormLSTMCell,
+    RMSNormSimpleRNNCell,
+)
 from tests import reference, transcription
 from tests.backends import WIDEST, to_array
 from tests.cases import assert_close
 from tests.parameters import quick_one_of, slow
-from tests.transcription import BATCH, INPUTS, TIME, UNITS, assert_gradients, draw, with_drawn_weights
+from tests.transcription import (
+    BATCH,
+    INPUTS,
+    TIME,
+    UNITS,
+    assert_gradients,
+    draw,
+    with_drawn_weights,
+)
 
 CELLS = {
     "simple": RMSNormSimpleRNNCell,
@@ -54,7 +68,8 @@ def test_gradients(names):
 
 
 def test_the_lstm_of_ba_et_al_with_all_its_gains_and_offsets():
-    u, w = draw(UNITS, 4 * UNITS, seed=1), draw(INPUTS, 4 * UNITS, seed=2)
+    u = draw(UNITS, 4 * UNITS, seed=1)
+    w = draw(INPUTS, 4 * UNITS, seed=2)
     b, alpha_1, beta_1, alpha_2, beta_2 = draw(5, 4 * UNITS, seed=3)
     alpha_3, beta_3 = draw(2, UNITS, seed=4)
     norms = [
@@ -62,13 +77,16 @@ def test_the_lstm_of_ba_et_al_with_all_its_gains_and_offsets():
         for alpha, beta in ((alpha_1, beta_1), (alpha_2, beta_2), (alpha_3, beta_3))
     ]
     step = functools.partial(reference.lstm_step, w=w, u=u, b=b, norms=norms)
-    x, zeros = draw(BATCH, TIME, INPUTS, seed=9), np.zeros((BATCH, UNITS))
+    x = draw(BATCH, TIME, INPUTS, seed=9)
+    zeros = np.zeros((BATCH, UNITS))
 
     cell = RMSNormLSTMCell(UNITS, normalization="layer", dtype=WIDEST)
     cell.build((None, INPUTS))
     # One bias stands for the sum of the three terms that they add.
     cell.set_weights([w, u, b + beta_1 + beta_2, alpha_2, alpha_1, alpha_3, beta_3])
-    assert_close(over_time(cell)(x), reference.over_time(step, x, zeros, zeros)[0], WIDEST, factor=20)
+    assert_close(
+        over_time(cell)(x), reference.over_time(step, x, zeros, zeros)[0], WIDEST, factor=20
+    )
 
 
 def reference_gru(x, w_gates, u_gates, b_gates, w, u, b, s1, s2, s3, s4):
@@ -87,7 +105,14 @@ def reference_gru(x, w_gates, u_gates, b_gates, w, u, b, s1, s2, s3, s4):
 
 
 def test_the_gru_of_the_reference_code():
-    shapes = [(INPUTS, 2 * UNITS), (UNITS, 2 * UNITS), (2 * UNITS,), (INPUTS, UNITS), (UNITS, UNITS), (UNITS,)]
+    shapes = [
+        (INPUTS, 2 * UNITS),
+        (UNITS, 2 * UNITS),
+        (2 * UNITS,),
+        (INPUTS, UNITS),
+        (UNITS, UNITS),
+        (UNITS,),
+    ]
     shapes += [(2 * UNITS,), (UNITS,), (2 * UNITS,), (UNITS,)]
     weights = [draw(*shape, seed=i) for i, shape in enumerate(shapes)]
     x = draw(BATCH, TIME, INPUTS, seed=20)
@@ -125,7 +150,14 @@ def reference_lstm(x, w, u, b, s1, s2, s3):
 
 
 def test_the_lstm_of_the_reference_code():
-    shapes = [(INPUTS, 4 * UNITS), (UNITS, 4 * UNITS), (4 * UNITS,), (4 * UNITS,), (4 * UNITS,), (UNITS,)]
+    shapes = [
+        (INPUTS, 4 * UNITS),
+        (UNITS, 4 * UNITS),
+        (4 * UNITS,),
+        (4 * UNITS,),
+        (4 * UNITS,),
+        (UNITS,),
+    ]
     weights = [draw(*shape, seed=i) for i, shape in enumerate(shapes)]
     x = draw(BATCH, TIME, INPUTS, seed=20)
 
@@ -152,7 +184,9 @@ KERAS = {
 
 
 @pytest.mark.parametrize("use_bias", [True, *slow(False)])
-@pytest.mark.parametrize("options", [{}, {"activation": "relu"}, *slow({"activation": None})], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"activation": "relu"}, *slow({"activation": None})], ids=str
+)
 @pytest.mark.parametrize(("ours", "theirs", "arguments"), KERAS.values(), ids=KERAS)
 def test_without_normalization_a_cell_is_that_of_keras(ours, theirs, arguments, options, use_bias):
     arguments = {**arguments, **options, "use_bias": use_bias}
@@ -168,7 +202,9 @@ def test_without_normalization_a_cell_is_that_of_keras(ours, theirs, arguments, 
     for cell in cells:
         cell.set_weights(weights)
     x = draw(BATCH, TIME, INPUTS, seed=9, dtype="float32")
-    expected, actual = (keras.layers.RNN(cell, return_sequences=True, return_state=True)(x) for cell in cells)
+    expected, actual = (
+        keras.layers.RNN(cell, return_sequences=True, return_state=True)(x) for cell in cells
+    )
     for a, e in zip(actual, expected, strict=True):
         assert_close(a, e, factor=5)
 
@@ -177,15 +213,23 @@ def test_without_normalization_a_cell_is_that_of_keras(ours, theirs, arguments, 
     ("arguments", "message"),
     [
         ({"normalization": "batch"}, 'normalization must be "rms", "layer" or None, got \'batch\''),
-        ({"normalization": "layer", "partial": 0.5}, "partial=0.5 needs normalization=\"rms\", got 'layer'"),
-        ({"normalization": None, "partial": 0.5}, 'partial=0.5 needs normalization="rms", got None'),
+        (
+            {"normalization": "layer", "partial": 0.5},
+            "partial=0.5 needs normalization=\"rms\", got 'layer'",
+        ),
+        (
+            {"normalization": None, "partial": 0.5},
+            'partial=0.5 needs normalization="rms", got None',
+        ),
         ({"partial": 1.5}, "partial must be None or a number above 0 and at most 1, got 1.5"),
         ({"epsilon": 0.0}, "epsilon must be a finite number"),
         ({"normalize_bias": "no"}, "normalize_bias must be one of True, False, got 'no'"),
     ],
     ids=str,
 )
-@pytest.mark.parametrize("make", [RMSNormSimpleRNNCell, RMSNormGRUCell, RMSNormLSTMCell, RMSNormGRU, RMSNormLSTM])
+@pytest.mark.parametrize(
+    "make", [RMSNormSimpleRNNCell, RMSNormGRUCell, RMSNormLSTMCell, RMSNormGRU, RMSNormLSTM]
+)
 def test_arguments_out_of_range(make, arguments, message):
     with pytest.raises(ValueError) as caught:
         make(4, **arguments)
@@ -206,9 +250,12 @@ def test_normalize_carry_is_a_flag():
         RMSNormLSTM(4, normalize_carry=1)
 
 
-@pytest.mark.parametrize("wrap", [lambda cell: cell, keras.layers.TimeDistributed], ids=["alone", "time-distributed"])
+@pytest.mark.parametrize(
+    "wrap", [lambda cell: cell, keras.layers.TimeDistributed], ids=["alone", "time-distributed"]
+)
 def test_a_cell_without_states_says_what_to_do(wrap):
     with pytest.raises(
-        TypeError, match=r"cell computes one time step and needs states\. Put it into keras\.layers\.RNN"
+        TypeError,
+        match=r"cell computes one time step and needs states\. Put it into keras\.layers\.RNN",
     ):
         wrap(RMSNormGRUCell(UNITS, name="cell"))(keras.ops.ones((2, 3, INPUTS)))

@@ -14,7 +14,9 @@ from tests.transcription import TIME
 def test_a_mask_on_the_inputs_is_drawn_once_for_each_sequence(wrapped):
     gru = RMSNormGRU(64, normalization=None, dropout=0.25, return_sequences=True)
     if not wrapped:
-        gru = keras.layers.RNN(RMSNormGRUCell(64, normalization=None, dropout=0.25), return_sequences=True)
+        gru = keras.layers.RNN(
+            RMSNormGRUCell(64, normalization=None, dropout=0.25), return_sequences=True
+        )
     gru.build((None, TIME, 64))
     # h' = tanh(x): no state, z = 0, one input for each unit.
     bias = np.zeros((2, 192))
@@ -33,7 +35,8 @@ def test_a_mask_on_the_inputs_is_drawn_once_for_each_sequence(wrapped):
 
 def test_a_mask_on_the_state_is_drawn_once_for_each_sequence():
     rnn = keras.layers.RNN(
-        RMSNormSimpleRNNCell(64, normalization=None, recurrent_dropout=0.25, activation=None), return_sequences=True
+        RMSNormSimpleRNNCell(64, normalization=None, recurrent_dropout=0.25, activation=None),
+        return_sequences=True,
     )
     rnn.build((None, 3, 1))
     rnn.set_weights([np.ones((1, 64)), np.eye(64), np.zeros(64)])
@@ -49,36 +52,55 @@ def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-# The blocks of the recurrent kernel that are the identity, the biases of all blocks, and the new state for a dropped or
-# doubled old state of ones.
+# The blocks of the recurrent kernel that are the identity, the biases of all blocks, and the new
+# state for a dropped or doubled old state of ones.
 DROPPED = {
     "update": (RMSNormGRUCell, {}, "z", {}, sigmoid),
-    "reset": (RMSNormGRUCell, {}, "r", {"z": -100, "recurrent h": 1}, lambda m: np.tanh(sigmoid(m))),
+    "reset": (
+        RMSNormGRUCell,
+        {},
+        "r",
+        {"z": -100, "recurrent h": 1},
+        lambda m: np.tanh(sigmoid(m)),
+    ),
     "proposal": (RMSNormGRUCell, {}, "h", {"z": -100, "r": 100}, np.tanh),
     "update-first": (RMSNormGRUCell, {"reset_after": False}, "z", {}, sigmoid),
-    "reset-first": (RMSNormGRUCell, {"reset_after": False}, "rh", {"z": -100}, lambda m: np.tanh(m * sigmoid(m))),
+    "reset-first": (
+        RMSNormGRUCell,
+        {"reset_after": False},
+        "rh",
+        {"z": -100},
+        lambda m: np.tanh(m * sigmoid(m)),
+    ),
     "input": (RMSNormLSTMCell, {}, "i", {"c": 100, "o": 100}, lambda m: np.tanh(sigmoid(m))),
     "output": (RMSNormLSTMCell, {}, "o", {"c": 100, "i": 100}, lambda m: sigmoid(m) * np.tanh(1)),
 }
 
 
-@pytest.mark.parametrize(("cell_class", "options", "blocks", "biases", "outcome"), DROPPED.values(), ids=DROPPED)
+@pytest.mark.parametrize(
+    ("cell_class", "options", "blocks", "biases", "outcome"), DROPPED.values(), ids=DROPPED
+)
 def test_a_mask_on_the_state_reaches_every_gate(cell_class, options, blocks, biases, outcome):
     units = 64
     cell = (
-        cell_class(units, normalization=None, recurrent_dropout=0.5, unit_forget_bias=False, **options)
+        cell_class(
+            units, normalization=None, recurrent_dropout=0.5, unit_forget_bias=False, **options
+        )
         if (cell_class is RMSNormLSTMCell)
         else cell_class(units, normalization=None, recurrent_dropout=0.5, **options)
     )
     cell.build((None, 1))
     names = "ifco" if cell_class is RMSNormLSTMCell else "zrh"
-    identity, zeros = np.eye(units), np.zeros((units, units))
+    identity = np.eye(units)
+    zeros = np.zeros((units, units))
     bias = np.zeros(cell.bias.shape)
     for name, value in biases.items():
         row = bias[int("recurrent" in name)] if bias.ndim == 2 else bias
         row.reshape(len(names), units)[names.index(name[-1])] = value
     cell.kernel.assign(np.zeros(cell.kernel.shape))
-    cell.recurrent_kernel.assign(np.hstack([identity if name in blocks else zeros for name in names]))
+    cell.recurrent_kernel.assign(
+        np.hstack([identity if name in blocks else zeros for name in names])
+    )
     cell.bias.assign(bias)
     states = [ops.ones((8, units)), ops.zeros((8, units))][: len(cell.get_initial_state(8))]
     h, _ = cell(ops.zeros((8, 1)), states, training=True)

@@ -9,12 +9,26 @@ import pytest
 from keras import ops
 from packaging.version import Version
 
-from rmsnorm_tf import RMSNormGRU, RMSNormGRUCell, RMSNormLSTM, RMSNormLSTMCell, RMSNormSimpleRNNCell
+from rmsnorm_tf import (
+    RMSNormGRU,
+    RMSNormGRUCell,
+    RMSNormLSTM,
+    RMSNormLSTMCell,
+    RMSNormSimpleRNNCell,
+)
 from tests import transcription
 from tests.backends import WIDEST, compiled, dtype_of, gradients_of_layer, to_array
 from tests.cases import assert_close
 from tests.parameters import slow
-from tests.transcription import BATCH, INPUTS, TIME, UNITS, assert_gradients, draw, with_drawn_weights
+from tests.transcription import (
+    BATCH,
+    INPUTS,
+    TIME,
+    UNITS,
+    assert_gradients,
+    draw,
+    with_drawn_weights,
+)
 
 LAYERS = {"gru": (RMSNormGRU, RMSNormGRUCell), "lstm": (RMSNormLSTM, RMSNormLSTMCell)}
 
@@ -31,12 +45,14 @@ def test_equations_and_gradients(layer_class, cell_class, variant):
 
 
 @pytest.mark.parametrize(
-    ("layer_class", "keras_class"), [(RMSNormGRU, keras.layers.GRU), (RMSNormLSTM, keras.layers.LSTM)]
+    ("layer_class", "keras_class"),
+    [(RMSNormGRU, keras.layers.GRU), (RMSNormLSTM, keras.layers.LSTM)],
 )
 def test_without_normalization_a_layer_is_that_of_keras(layer_class, keras_class):
     """In training too: one mask for the inputs, drawn from the same seed."""
     arguments = {"dropout": 0.5, "seed": 7, "return_sequences": True, "return_state": True}
-    theirs, ours = keras_class(UNITS, **arguments), layer_class(UNITS, normalization=None, **arguments)
+    theirs = keras_class(UNITS, **arguments)
+    ours = layer_class(UNITS, normalization=None, **arguments)
     x = draw(BATCH, TIME, INPUTS, dtype="float32")
     theirs.build(x.shape)
     ours.build(x.shape)
@@ -57,13 +73,17 @@ def test_integers_are_cast(layer_class):
 @every_layer
 def test_an_input_without_a_time_axis_is_refused(layer_class, cell_class):
     for x in (np.ones((2, 3)), keras.Input((3,))):
-        with pytest.raises(ValueError, match=r"incompatible with the layer: expected ndim=3, found ndim=2"):
+        with pytest.raises(
+            ValueError, match=r"incompatible with the layer: expected ndim=3, found ndim=2"
+        ):
             layer_class(UNITS)(x)
 
 
 def test_arguments_of_keras_that_have_nothing_to_choose():
     assert RMSNormGRU(UNITS, implementation=1).cell.units == UNITS
-    with pytest.raises(TypeError, match=r"RMSNormLSTM has no argument 'use_cudnn': cuDNN has no kernel with a norm"):
+    with pytest.raises(
+        TypeError, match=r"RMSNormLSTM has no argument 'use_cudnn': cuDNN has no kernel with a norm"
+    ):
         RMSNormLSTM(UNITS, use_cudnn="auto")
 
 
@@ -82,7 +102,9 @@ OPTIONS = {
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param(options, id=name, marks=[pytest.mark.slow] * (name not in ("backwards", "zero-output")))
+        pytest.param(
+            options, id=name, marks=[pytest.mark.slow] * (name not in ("backwards", "zero-output"))
+        )
         for name, options in OPTIONS.items()
     ],
 )
@@ -94,11 +116,17 @@ def test_a_layer_is_its_cell_in_a_loop(layer_class, cell_class, options, masked,
     loop.set_weights(layer.get_weights())
     x = draw(BATCH, TIME, INPUTS, seed=9, dtype="float32")
     initial = list(draw(len(layer.state_size), BATCH, UNITS, seed=8, dtype="float32"))
-    mask = np.array([[True, False, True, True, False], [False, True, True, False, True]]) if masked else None
+    mask = (
+        np.array([[True, False, True, True, False], [False, True, True, False, True]])
+        if masked
+        else None
+    )
     call = functools.partial(layer, initial_state=initial, mask=mask)
     call = compiled(call) if jit_compile else call
     for a, e in zip(
-        keras.tree.flatten(call(x)), keras.tree.flatten(loop(x, initial_state=initial, mask=mask)), strict=True
+        keras.tree.flatten(call(x)),
+        keras.tree.flatten(loop(x, initial_state=initial, mask=mask)),
+        strict=True,
     ):
         assert_close(a, e, factor=5)
 
@@ -146,7 +174,9 @@ def test_the_layer_behind_gets_the_mask(layer_class, cell_class):
         layers.append(keras.layers.Bidirectional(layer_class(UNITS, return_sequences=True)))
         layers.append(keras.layers.RNN(cell_class(UNITS), return_sequences=True))
     for layer in layers:
-        model = keras.Sequential([keras.Input((None,), dtype="int32"), embedding, layer, keras.layers.GRU(UNITS)])
+        model = keras.Sequential(
+            [keras.Input((None,), dtype="int32"), embedding, layer, keras.layers.GRU(UNITS)]
+        )
         assert_close(model(tokens)[1:], model(tokens[1:, :2]), factor=5)
 
 
@@ -166,18 +196,23 @@ def test_stateful_is_one_long_sequence(layer_class, cell_class):
 
 @every_layer
 def test_bidirectional_runs_both_ways(layer_class, cell_class):
-    bidirectional = keras.layers.Bidirectional(layer_class(UNITS, return_sequences=True, partial=0.5))
+    bidirectional = keras.layers.Bidirectional(
+        layer_class(UNITS, return_sequences=True, partial=0.5)
+    )
     x = draw(BATCH, TIME, INPUTS, dtype="float32")
     y = bidirectional(x)
     assert bidirectional.backward_layer.cell.partial == 0.5
-    forward, backward = bidirectional.forward_layer, bidirectional.backward_layer
+    forward = bidirectional.forward_layer
+    backward = bidirectional.backward_layer
     assert_close(y, ops.concatenate([forward(x), ops.flip(backward(x), 1)], -1), factor=5)
 
 
 @every_layer
 def test_stacked_cells_are_layers_in_a_row(layer_class, cell_class):
     stack = keras.layers.RNN([cell_class(UNITS), cell_class(6)], return_sequences=True)
-    row = keras.Sequential([layer_class(UNITS, return_sequences=True), layer_class(6, return_sequences=True)])
+    row = keras.Sequential(
+        [layer_class(UNITS, return_sequences=True), layer_class(6, return_sequences=True)]
+    )
     x = draw(BATCH, TIME, INPUTS, dtype="float32")
     stack.build(x.shape)
     row.build(x.shape)
@@ -192,7 +227,9 @@ def test_a_layer_regularizes_its_output_and_can_be_frozen(layer_class, cell_clas
     for same in (layer, layer_class.from_config(layer.get_config())):
         y = same(x)
         [loss] = same.losses
-        np.testing.assert_allclose(to_array(loss), 0.5 * np.sum(np.square(to_array(y))) / BATCH, rtol=1e-5)
+        np.testing.assert_allclose(
+            to_array(loss), 0.5 * np.sum(np.square(to_array(y))) / BATCH, rtol=1e-5
+        )
         assert not same.trainable
         assert not same.cell.trainable
         assert not same.trainable_weights
@@ -214,9 +251,15 @@ def test_every_option_of_a_layer_is_in_its_config(layer_class, cell_class):
         "recurrent_dropout": 0.2,
         "use_bias": False,
     }
-    options |= {"normalize_carry": True} if cell_class is RMSNormLSTMCell else {"reset_after": False}
-    layer = layer_class.from_config(layer_class(UNITS, name="own", dtype=WIDEST, **options).get_config())
-    assert {name: getattr(layer, name, getattr(layer.cell, name, None)) for name in options} == options
+    options |= (
+        {"normalize_carry": True} if cell_class is RMSNormLSTMCell else {"reset_after": False}
+    )
+    layer = layer_class.from_config(
+        layer_class(UNITS, name="own", dtype=WIDEST, **options).get_config()
+    )
+    assert {
+        name: getattr(layer, name, getattr(layer.cell, name, None)) for name in options
+    } == options
     assert (layer.name, layer.compute_dtype, layer.cell.compute_dtype) == ("own", WIDEST, WIDEST)
 
 
@@ -230,7 +273,10 @@ def test_every_option_of_a_cell_is_in_its_config(cell_class):
     assert {name: getattr(cell, name) for name in options} == options
     cell = with_drawn_weights(cell)
     assert all(getattr(cell, name).epsilon == 0.125 for name in cell.norm_sizes)
-    assert cell_class.from_config(cell_class(UNITS, normalization=None).get_config()).normalization is None
+    assert (
+        cell_class.from_config(cell_class(UNITS, normalization=None).get_config()).normalization
+        is None
+    )
 
 
 @pytest.mark.parametrize("rates", [{"dropout": 0.5}, {"recurrent_dropout": 0.5}], ids=str)

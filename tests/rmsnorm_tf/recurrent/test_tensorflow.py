@@ -18,7 +18,9 @@ every_layer = pytest.mark.parametrize("layer_class", [RMSNormGRU, RMSNormLSTM])
 def test_padding_changes_nothing_in_a_graph_of_unknown_sizes(layer_class):
     tokens = np.array([[1, 2, 3, 4], [4, 2, 0, 0]])
     embedding = keras.layers.Embedding(5, INPUTS, mask_zero=True)
-    model = keras.Sequential([keras.Input((None,), dtype="int32"), embedding, with_drawn_weights(layer_class(UNITS))])
+    model = keras.Sequential(
+        [keras.Input((None,), dtype="int32"), embedding, with_drawn_weights(layer_class(UNITS))]
+    )
     call = tf.function(model, input_signature=[tf.TensorSpec([None, None], tf.int32)])
     assert_close(call(tokens)[1:], model(tokens[1:, :2]))
 
@@ -37,7 +39,8 @@ def test_dropout_is_drawn_anew_by_each_call_of_a_graph(layer_class, jit_compile)
     layer = with_drawn_weights(layer_class(UNITS, dropout=0.5, recurrent_dropout=0.5))
     x = draw(BATCH, TIME, INPUTS, dtype="float32")
     call = tf.function(functools.partial(layer, training=True), jit_compile=jit_compile)
-    first, second = call(x), call(x)
+    first = call(x)
+    second = call(x)
     assert np.max(np.abs(first - layer(x))) > 0.01
     assert np.max(np.abs(first - second)) > 0.01
 
@@ -48,10 +51,13 @@ def test_dropout_is_drawn_anew_by_each_call_of_a_graph(layer_class, jit_compile)
 def test_an_unrolled_layer_runs_in_tflite(layer_class):
     layer = with_drawn_weights(layer_class(UNITS, unroll=True))
     model = keras.Sequential([keras.Input((TIME, INPUTS)), layer])
-    interpreter = tf.lite.Interpreter(model_content=tf.lite.TFLiteConverter.from_keras_model(model).convert())
+    interpreter = tf.lite.Interpreter(
+        model_content=tf.lite.TFLiteConverter.from_keras_model(model).convert()
+    )
     x = draw(1, TIME, INPUTS, dtype="float32")
     interpreter.allocate_tensors()
-    [given], [result] = interpreter.get_input_details(), interpreter.get_output_details()
+    [given] = interpreter.get_input_details()
+    [result] = interpreter.get_output_details()
     interpreter.set_tensor(given["index"], x)
     interpreter.invoke()
     assert_close(interpreter.get_tensor(result["index"]), layer(x), factor=5)
@@ -65,7 +71,9 @@ def test_a_layer_runs_in_onnx(layer_class):
     onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     layer = with_drawn_weights(layer_class(UNITS))
     signature = [tf.TensorSpec((None, TIME, INPUTS), name="x")]
-    proto, _ = tf2onnx.convert.from_function(tf.function(layer, input_signature=signature), signature, opset=17)
+    proto, _ = tf2onnx.convert.from_function(
+        tf.function(layer, input_signature=signature), signature, opset=17
+    )
     session = onnxruntime.InferenceSession(proto.SerializeToString())
     x = draw(BATCH, TIME, INPUTS, dtype="float32")
     assert_close(session.run(None, {"x": x})[0], layer(x), factor=5)

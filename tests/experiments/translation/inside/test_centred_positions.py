@@ -7,7 +7,8 @@ from nmt.config import Config
 from nmt.model import transformer
 from nmt.model.transformer import Transformer
 
-IDS, MASK = tf.constant([[2, 3, 4, 0]]), tf.ones([1, 4])
+IDS = tf.constant([[2, 3, 4, 0]])
+MASK = tf.ones([1, 4])
 
 
 @pytest.fixture
@@ -26,7 +27,9 @@ def test_positions_lose_their_mean_over_the_units(centred, kind):
 
 
 def test_a_model_is_trained_with_them(centred, monkeypatch):
-    config = Config(model_type="transformer", state_size=8, embedding_size=8, transformer_num_heads=2)
+    config = Config(
+        model_type="transformer", state_size=8, embedding_size=8, transformer_num_heads=2
+    )
     model = Transformer(config, 6, 6)
     costs = model.costs(IDS, MASK, IDS, MASK).numpy()
     monkeypatch.setattr(transformer, "sinusoids", centred)

@@ -18,7 +18,9 @@ PIECES = Path(__file__).parents[3] / "data" / "golden" / "models" / "layernorm" 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shares")
-    (folder / "words.json").write_text(json.dumps({word: i for i, word in enumerate(["eos", "UNK", *"abcd"])}))
+    (folder / "words.json").write_text(
+        json.dumps({word: i for i, word in enumerate(["eos", "UNK", *"abcd"])})
+    )
     (folder / "dev.en").write_text("a b c\nd\n")
     (folder / "dev.de").write_text("a\nb c d a\n")
     return folder
@@ -28,7 +30,12 @@ def make_system(folder, **options):
     text = dict.fromkeys(["source_dataset", "valid_source_dataset"], str(folder / "dev.en"))
     text |= dict.fromkeys(["target_dataset", "valid_target_dataset"], str(folder / "dev.de"))
     dictionaries = [str(folder / "words.json")] * 2
-    sizes = {"embedding_size": 4, "state_size": 4, "layer_normalization_type": "layernorm", "seed": 1}
+    sizes = {
+        "embedding_size": 4,
+        "state_size": 4,
+        "layer_normalization_type": "layernorm",
+        "seed": 1,
+    }
     config = make_config({**text, **sizes, "dictionaries": dictionaries, **options})
     keras.utils.set_random_seed(1)
     return build_system(config, config.dictionaries)
@@ -50,10 +57,12 @@ TRANSFORMER |= {"transformer_dec_depth": 1, "transformer_ffn_hidden_size": 8}
 
 @pytest.mark.parametrize("kind", ["layernorm", "none"])
 @pytest.mark.parametrize(
-    ("options", "count"), [({}, 22), (TRANSFORMER, 7), ({**TRANSFORMER, "transformer_norm_position": "post"}, 5)]
+    ("options", "count"),
+    [({}, 22), (TRANSFORMER, 7), ({**TRANSFORMER, "transformer_norm_position": "post"}, 5)],
 )
 def test_every_norm_has_a_share(folder, options, count, kind):
-    """A Transformer has 2 norms in a layer of the encoder and 3 in one of the decoder; a pre-norm one, 2 at the ends.
+    """A Transformer has 2 norms in a layer of the encoder and 3 in one of the decoder; a pre-norm
+    one, 2 at the ends.
 
     Without a norm, there is a share where each norm would be.
     """
@@ -73,20 +82,38 @@ def test_equal_columns_make_the_mean_everything(folder):
 
 
 @pytest.mark.parametrize("vocabulary", ["words.json", PIECES])
-def test_the_command_measures_before_the_training_and_at_every_kept_model(folder, tmp_path, monkeypatch, vocabulary):
+def test_the_command_measures_before_the_training_and_at_every_kept_model(
+    folder, tmp_path, monkeypatch, vocabulary
+):
     system = make_system(folder, dictionaries=[str(folder / vocabulary)] * 2)
     model = tmp_path / "model"
     (model / KEPT).mkdir(parents=True)
     save_system(system, model, {})
     gates = system.model.encoder.forward_stack[0].input_to_gates
-    for path, kernel in ((f"{KEPT}/5.npz", np.ones((4, 8))), (f"{KEPT}/10.npz", np.eye(4, 8)), (BEST, np.eye(4, 8))):
+    for path, kernel in (
+        (f"{KEPT}/5.npz", np.ones((4, 8))),
+        (f"{KEPT}/10.npz", np.eye(4, 8)),
+        (BEST, np.eye(4, 8)),
+    ):
         gates.assign(kernel)  # as trained
         save_checkpoint(model / path, system.model.variables, {}, system.made_with)
     to = tmp_path / "found.json"
-    given = ["--model", model, "--source", folder / "dev.en", "--target", folder / "dev.de", "--to", to]
+    given = [
+        "--model",
+        model,
+        "--source",
+        folder / "dev.en",
+        "--target",
+        folder / "dev.de",
+        "--to",
+        to,
+    ]
     monkeypatch.setattr(sys, "argv", ["mean_shares", *map(str, given)])
     main()
-    found = {when: shares["encoder.forward.gates_x_norm"] for when, shares in json.loads(to.read_text()).items()}
+    found = {
+        when: shares["encoder.forward.gates_x_norm"]
+        for when, shares in json.loads(to.read_text()).items()
+    }
     assert list(found) == ["0", "5", "10"]
     assert found["0"] < 0.99
     assert found["5"] == pytest.approx(1)

@@ -9,7 +9,10 @@ from tests.experiments.translation.conftest import ROWS, make_result
 
 
 def test_a_curve_ends_with_the_shortest_seed(results):
-    assert curve([each for each in results if each.row.kind == "none"]) == {100: [10.0, 14.0], 200: [20.0, 24.0]}
+    assert curve([each for each in results if each.row.kind == "none"]) == {
+        100: [10.0, 14.0],
+        200: [20.0, 24.0],
+    }
 
 
 def test_time_is_updates_times_measured_seconds(results, times):
@@ -24,7 +27,9 @@ def test_an_added_kind_has_its_own_time_and_colour(results, times):
     times["updates"]["float32"]["mine"] = {"rounds": [0.5, 0.6, 9.0]}
     figure = Figure()
     section(results, [times]).plot(figure)
-    by_updates, by_time = ({line.get_label(): line for line in axes.lines} for axes in figure.axes[:2])
+    by_updates, by_time = (
+        {line.get_label(): line for line in axes.lines} for axes in figure.axes[:2]
+    )
     assert list(by_time["Mine"].get_xdata()) == pytest.approx([1, 2, 3])
     assert by_time.keys() == by_updates.keys()
     assert len({line.get_color() for line in by_updates.values()}) == len(by_updates)
@@ -39,7 +44,9 @@ def test_a_row_that_stopped_early_has_empty_cells(results, times):
 
 
 def test_a_long_training_has_a_limited_number_of_columns(times):
-    made = section([make_result(ROWS["rmsnorm"], bleu=[float(number) for number in range(25)])], [times])
+    made = section(
+        [make_result(ROWS["rmsnorm"], bleu=[float(number) for number in range(25)])], [times]
+    )
     assert made.columns[1:] == [f"N = {update:,}" for update in range(100, 2501, 300)]
     assert made.rows[0][-1] == "24.0"
     assert len(made.data["rmsnorm"]["bleu"]) == 25
@@ -50,7 +57,10 @@ def test_training_losses_are_drawn_and_the_published_told(times):
     for number, each in enumerate(result.log["validations"], 1):
         each["train_loss"] = 6 / number
     made = section([result], [times])
-    assert "layernorm 9.18 at first, 4.27 after 9,900 updates, which take 157.0 minutes" in made.text[0]
+    assert (
+        "layernorm 9.18 at first, 4.27 after 9,900 updates, which take 157.0 minutes"
+        in made.text[0]
+    )
     figure = Figure()
     made.plot(figure)
     assert list(figure.axes[2].lines[0].get_ydata()) == [6, 3, 2]

@@ -14,7 +14,10 @@ def made():
 def test_every_norm_has_its_mean_square_and_changes(made):
     heads = ["mean square / epsilon", "change, RMSNorm", "change, LayerNorm"]
     assert made.columns == ["norm", *(f"4/8: {head}" for head in heads)]
-    assert made.rows == [["`encoder.x_norm`", "0.1", "75%", "75%"], ["`encoder.state_norm`", "1e+03", "0%", "0%"]]
+    assert made.rows == [
+        ["`encoder.x_norm`", "0.1", "75%", "75%"],
+        ["`encoder.state_norm`", "1e+03", "0%", "0%"],
+    ]
 
 
 def test_the_claim_has_the_largest_change(made):

@@ -9,7 +9,10 @@ from tests.experiments.translation.conftest import ROWS, make_result
 
 def shares(*by_update):
     """Returns the shares of the norms a and b after 0 updates, 20, and so on."""
-    return {str(20 * number): dict(zip("ab", pair, strict=True)) for number, pair in enumerate(by_update)}
+    return {
+        str(20 * number): dict(zip("ab", pair, strict=True))
+        for number, pair in enumerate(by_update)
+    }
 
 
 @pytest.fixture
@@ -27,7 +30,9 @@ def test_the_table_has_the_mean_over_norms_by_update_and_their_last_range(measur
 
 
 def test_the_end_of_a_post_norm_stack_has_no_norm():
-    measured = {"0": {"encoder.layer_1.norm": 0.1, "encoder.final_norm": 0.9, "decoder.final_norm": 0.9}}
+    measured = {
+        "0": {"encoder.layer_1.norm": 0.1, "encoder.final_norm": 0.9, "decoder.final_norm": 0.9}
+    }
 
     def share(position):
         row = Row("none", "none", kind="none", options={"transformer_norm_position": position})
@@ -39,7 +44,9 @@ def test_the_end_of_a_post_norm_stack_has_no_norm():
 
 def test_an_update_that_a_seed_lacks_is_left_out(measured):
     short = make_result(ROWS["rmsnorm"], 3, mean_share=shares([0.01, 0.03], [0.1, 0.2]))
-    other = make_result(ROWS["layernorm"], 1, mean_share=shares([0.01, 0.03], [0.1, 0.2], [0.2, 0.4]))
+    other = make_result(
+        ROWS["layernorm"], 1, mean_share=shares([0.01, 0.03], [0.1, 0.2], [0.2, 0.4])
+    )
     cells = {row[0]: row[2:] for row in mean_share([*measured, short, other]).rows}
     assert cells["RMSNorm"][2] == ""
     assert cells["LayerNorm"][2] == "30.0%"

@@ -20,7 +20,9 @@ def test_a_part_is_compared_with_rmsnorm_seed_by_seed():
     made = section([*seeds(USUAL, 20, 21, 23), *seeds(TENTH, 19, 20, 22, 40)])
     # BLEU on the two test sets is 1 and 2 below the best of the validations.
     assert made.columns[:4] == ["", "k of 16", "k of 32", "k of 64"]
-    assert made.rows == [["a tenth", "2", "4", "7", "4", "25.2 (sd 9.9)", "23.8 (sd 9.9)", "-1.00 [-1.00, -1.00]"]]
+    assert made.rows == [
+        ["a tenth", "2", "4", "7", "4", "25.2 (sd 9.9)", "23.8 (sd 9.9)", "-1.00 [-1.00, -1.00]"]
+    ]
     assert made.data == {"tenth": {"seeds": 4, "differences": [-1, -1, -1]}}
     figure = Figure()
     made.plot(figure)

@@ -24,14 +24,24 @@ def test_the_table_has_only_its_own_rows(rows):
 
 def test_bleu_is_that_of_the_best_validation_its_tests_and_the_last_validation(rows):
     rmsnorm = rows["RMSNorm"]
-    heads = ["dev BLEU, tested checkpoint", "news BLEU, tested checkpoint", "dev BLEU, last checkpoint"]
+    heads = [
+        "dev BLEU, tested checkpoint",
+        "news BLEU, tested checkpoint",
+        "dev BLEU, last checkpoint",
+    ]
     assert [rmsnorm[head] for head in heads] == ["20.0", "19.0", "15.0"]
-    assert (rows["Baseline"]["seeds"], rows["Baseline"][heads[0]]) == ("2", "22.0 (sd 2.8)")  # of 20 and 24
+    assert (rows["Baseline"]["seeds"], rows["Baseline"][heads[0]]) == (
+        "2",
+        "22.0 (sd 2.8)",
+    )  # of 20 and 24
 
 
 def test_every_row_has_its_step_size_and_epsilon(results):
     results[0].log["options"].update(learning_rate=0.5, adam_epsilon=0.25)
-    found = {name: row["learning rate, Adam's epsilon"] for name, row in cells_of(section(results)).items()}
+    found = {
+        name: row["learning rate, Adam's epsilon"]
+        for name, row in cells_of(section(results)).items()
+    }
     assert (found["Baseline"], found["RMSNorm"]) == ("0.5, 0.25", "default, 1e-08")
 
 
@@ -54,18 +64,24 @@ def test_without_rows_of_table_2_there_is_no_section(results):
 
 
 def test_the_epsilon_of_adam_is_that_of_the_options_or_the_default_of_train():
-    given = make_result(ROWS["rmsnorm"], options={"state_size": 32, "embedding_size": 16, "adam_epsilon": 1e-3})
+    given = make_result(
+        ROWS["rmsnorm"], options={"state_size": 32, "embedding_size": 16, "adam_epsilon": 1e-3}
+    )
     (row,) = cells_of(section([given])).values()
     assert row["learning rate, Adam's epsilon"] == "default, 0.001"
     (row,) = cells_of(section([make_result(ROWS["rmsnorm"])])).values()
     assert (
-        float(row["learning rate, Adam's epsilon"].split()[-1]) == Config.__dataclass_fields__["adam_epsilon"].default
+        float(row["learning rate, Adam's epsilon"].split()[-1])
+        == Config.__dataclass_fields__["adam_epsilon"].default
     )
 
 
 def test_rows_have_the_papers_bleu_but_added_rows_have_none(results):
     added = results[0]._replace(row=Row("added", "RMSNorm, added", kind="rmsnorm"))
-    found = {name: row["paper: BLEU 2014, 2017"] for name, row in cells_of(section([*results, added])).items()}
+    found = {
+        name: row["paper: BLEU 2014, 2017"]
+        for name, row in cells_of(section([*results, added])).items()
+    }
     assert found["RMSNorm"] == "22.4, 23.7"
     assert found["Mine"] == found["RMSNorm, added"] == ""
 

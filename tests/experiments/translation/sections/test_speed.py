@@ -39,9 +39,15 @@ def test_a_kind_is_shown_once_however_many_rows_have_it(times):
         for kind in ("layernorm", "rmsnorm")
     ]
     made = section([make_result(row) for row in rows], [times])
-    assert [cells[0] for cells in made.rows] == ["layernorm, post", "rmsnorm, post", "LayerNorm, a second model"]
+    assert [cells[0] for cells in made.rows] == [
+        "layernorm, post",
+        "rmsnorm, post",
+        "LayerNorm, a second model",
+    ]
     assert made.rows[1][-1] == "0.93"  # 231 of 248
 
 
 def test_the_text_says_how_time_was_measured(results, times):
-    assert "of commit 0123456789ab on 1 thread, compiled by XLA" in section(results, [times]).text[0]
+    assert (
+        "of commit 0123456789ab on 1 thread, compiled by XLA" in section(results, [times]).text[0]
+    )

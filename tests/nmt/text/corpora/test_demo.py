@@ -9,7 +9,9 @@ def test_the_demo_corpus_never_changes(tmp_path):
     """A digest of all its files: a release of num2words that spells a number differently fails here."""
     CORPORA["demo"](tmp_path / "corpus")
     names = sorted(path.name for path in (tmp_path / "corpus").iterdir())
-    assert names == [f"{part}.{language}" for part in ("dev", "test", "train") for language in ("de", "en")]
+    assert names == [
+        f"{part}.{language}" for part in ("dev", "test", "train") for language in ("de", "en")
+    ]
     content = b"".join((tmp_path / "corpus" / name).read_bytes() for name in names)
     digest = "51042e70afe74878dce5f204c4b66d53852f87f0a259ebb1b7092fa0a83a08b0"
     assert hashlib.sha256(content).hexdigest() == digest
@@ -18,11 +20,18 @@ def test_the_demo_corpus_never_changes(tmp_path):
 def test_parts_share_no_sentence_and_numbers_are_spelled_out(tmp_path):
     CORPORA["demo"](tmp_path)
     english, german = (
-        {part: (tmp_path / f"{part}.{language}").read_text("utf-8").splitlines() for part in ("train", "dev", "test")}
+        {
+            part: (tmp_path / f"{part}.{language}").read_text("utf-8").splitlines()
+            for part in ("train", "dev", "test")
+        }
         for language in ("en", "de")
     )
     for side in (english, german):
-        assert {part: len(lines) for part, lines in side.items()} == {"train": 8000, "dev": 200, "test": 200}
+        assert {part: len(lines) for part, lines in side.items()} == {
+            "train": 8000,
+            "dev": 200,
+            "test": 200,
+        }
         for line in (line for lines in side.values() for line in lines):
             assert line[0].isupper() and line.endswith(".")
             assert not any(character.isdigit() for character in line)

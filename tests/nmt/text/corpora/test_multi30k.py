@@ -9,7 +9,9 @@ from nmt.text.corpora import CORPORA
 
 def test_a_failed_download_names_the_files_and_where_to_put_them(tmp_path, monkeypatch):
     def fail(*args, cache_dir, **kwargs):
-        raise Exception("URL fetch failure" if cache_dir.is_dir() else "Keras would download to another folder")
+        raise Exception(
+            "URL fetch failure" if cache_dir.is_dir() else "Keras would download to another folder"
+        )
 
     to = tmp_path / "new"
 
