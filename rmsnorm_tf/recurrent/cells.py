@@ -60,7 +60,7 @@ class _NormalizedCell(_Cell):
     """
 
     # The size of each norm, by name, in multiples of `units`.
-    norm_sizes: dict[str, int]
+    norm_sizes: ClassVar[dict[str, int]]
 
     # The sizes, in multiples of `units`, of the blocks of a kernel's columns that are normalized
     # separately.
@@ -182,7 +182,7 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
         Ba et al. 2016, arXiv 1607.06450, equation 4; Zhang & Sennrich 2019, arXiv 1910.07467.
     """
 
-    norm_sizes: ClassVar = {"norm": 1}
+    norm_sizes: ClassVar[dict[str, int]] = {"norm": 1}
     kernel_blocks = (1,)
 
     def _project(self, inputs):
@@ -229,7 +229,7 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
         exchanged; Zhang & Sennrich 2019, arXiv 1910.07467.
     """
 
-    norm_sizes: ClassVar = {
+    norm_sizes: ClassVar[dict[str, int]] = {
         "input_gates_norm": 2,
         "input_proposal_norm": 1,
         "state_gates_norm": 2,
@@ -306,7 +306,7 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
         2019, arXiv 1910.07467.
     """
 
-    norm_sizes: ClassVar = {"input_norm": 4, "state_norm": 4, "carry_norm": 1}
+    norm_sizes: ClassVar[dict[str, int]] = {"input_norm": 4, "state_norm": 4, "carry_norm": 1}
     kernel_blocks = (4,)
 
     def __init__(

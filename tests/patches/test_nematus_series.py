@@ -145,7 +145,7 @@ def test_the_module_in_the_patch_is_the_one_beside_it():
 def test_few_lines_are_inserted():
     for patch in ALL:
         lines = re.findall(r"^\+(?!\+\+ )", patch.read_text(), re.M)
-        assert len(lines) <= (120 if patch.name == "add-module.patch" else 40)
+        assert len(lines) <= (130 if patch.name == "add-module.patch" else 40)
 
 
 def test_the_module_has_no_syntax_newer_than_python_2():
