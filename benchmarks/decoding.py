@@ -44,8 +44,8 @@ def ours(model):
     from nmt.load_tensorflow import load_tensorflow
 
     load_tensorflow(translates=True)  # as the command does: before anything else imports TensorFlow
+    from nmt.decoding.batch_parallel import use_cores_for_batches
     from nmt.decoding.options import DecodingOptions
-    from nmt.decoding.side_by_side import use_cores_for_batches
     from nmt.system import load_system
 
     use_cores_for_batches()
@@ -59,7 +59,7 @@ def savedmodel(model):
     tf = load_tensorflow(translates=True)  # as `nmt serve` does
     import tensorflow_text  # noqa: F401
 
-    from nmt.decoding.side_by_side import map_batches, use_cores_for_batches
+    from nmt.decoding.batch_parallel import map_batches, use_cores_for_batches
 
     use_cores_for_batches()
     loaded = tf.saved_model.load(model)

@@ -44,13 +44,14 @@ NMT = {
     },
     "config_fields": {"errors"},
     "config_rules": {"decoding.options", "errors", "storage.files"},
-    "text": {"errors", "storage.cache", "storage.files"},
+    "concurrency": {"errors"},
+    "text": {"concurrency", "errors", "storage.cache", "storage.files"},
     "model": {"normalization"},
     "model.ctranslate2_spec": {"errors", "normalization"},
     "training": {"config", "errors", "messages", "model.contract", "storage", "text"},
     "training.interruption": {"storage.cache"},
     "training.replicas": {"errors"},
-    "decoding": {"errors", "model.contract", "storage.files", "text"},
+    "decoding": {"concurrency", "errors", "model.contract", "storage.files", "text"},
     "decoding.options": {"config_fields", "errors"},
     "decoding.search": {"model.contract", "text.vocabulary"},
     "serving": {
@@ -65,11 +66,11 @@ NMT = {
     "serving.service": {"errors"},
     "bulk": {
         "commands.arguments",
+        "concurrency",
         "config_fields",
         "errors",
         "load_tensorflow",
         "text.long_lines",
-        "text.parallel",
     },  # its environment lacks what the others need
     "nematus_models": {
         "config",
@@ -95,6 +96,7 @@ NMT = {
         "text.vocabulary",
     },
     "commands": {
+        "concurrency",
         "config",
         "config_fields",
         "config_rules",

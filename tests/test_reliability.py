@@ -7,7 +7,7 @@ ROOT = Path(__file__).parents[1]
 ALLOWED = {
     "nmt/__main__.py": {"import_module"},  # of a command that the parser knows
     "nmt/model/registry.py": {"import_module"},  # of an architecture that the registry knows
-    "nmt/text/parallel.py": {
+    "nmt/concurrency.py": {
         "pickle"
     },  # between a process and those that it starts, over pipes that no other has
 }

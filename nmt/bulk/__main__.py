@@ -25,7 +25,7 @@ All other options go to Beam. On this machine:
 Paths are local, or in an object store for which Beam has a package (gs://, s3://). A shard whose name ends in .gz is
 read and written compressed. Each line gives one line, in order. A line that is not UTF-8, is too long, or makes the
 model fail gives an empty line and an entry in OUTPUT/_bulk/failed. The same command again translates only the missing
-shards and pieces.
+shards and chunks.
 """
 
 
@@ -71,13 +71,13 @@ def parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
         help="folder for the translations, which get the names of their texts (required)",
     )
     for name, default, most, text in (
-        ("piece_lines", 2000, 10**9, "lines that a worker translates, and writes, at a time"),
+        ("chunk_lines", 2000, 10**9, "lines that a worker translates, and writes, at a time"),
         ("max_bytes", 4000, 10**9, "longer lines fail"),
         (
             "model_timeout",
             3600,
             10**6,
-            "a job ends if the model takes longer for a piece, or to be loaded",
+            "a job ends if the model takes longer for a chunk, or to be loaded",
         ),
     ):
         add_number(parser, name, int, positive(default, text, most))
@@ -99,9 +99,9 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
     from apache_beam.io.filesystems import FileSystems
 
     from . import pipeline, storage
+    from .chunks import summary
     from .job import Job, find_shards, missing, prepare_output
     from .model import Model
-    from .pieces import summary
 
     options = pipeline.pipeline_options(words)
     FileSystems.set_options(options)  # object stores need them for the first access
@@ -113,7 +113,7 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
     job = Job(
         export,
         output,
-        arguments.piece_lines,
+        arguments.chunk_lines,
         arguments.max_bytes,
         arguments.model_timeout,
         uuid.uuid4().hex,
@@ -132,7 +132,7 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
     start = time.monotonic()
     report = pipeline.run(job, todo, options)
     for shard in shards:
-        storage.remove(shard.own("pieces", "/"))
+        storage.remove(shard.own("chunks", "/"))
     for path, reason in sorted(report.unreadable.items()):
         _say(f"{path} is damaged and was left out ({reason}); copy it again")
     print(

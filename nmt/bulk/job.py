@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..errors import UserError
 from . import storage
-from .pieces import FOLDER, Shard
+from .chunks import FOLDER, Shard
 
 _UNREADABLE = (".zst", ".bz2", ".xz", ".lzma", ".zip", ".deflate")
 
@@ -17,7 +17,7 @@ class Job:
 
     export: str  # folder of the export
     output: str  # folder of the translations
-    piece_lines: int  # lines that are translated, and written, at a time
+    chunk_lines: int  # lines that are translated, and written, at a time
     max_bytes: int  # longest line that is translated
     model_timeout: int  # longest time for the model to translate that many lines, in seconds
     run: str  # name of this run of the job

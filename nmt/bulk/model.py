@@ -12,25 +12,25 @@ from typing import Any
 
 import numpy as np
 
+from ..concurrency import Killed, Process
 from ..errors import UserError, sentence_of
 from ..load_tensorflow import load_tensorflow
 from ..text.long_lines import halve, join_pieces
-from ..text.parallel import Killed, Process
 
 _LONGEST = 200  # characters of a reason
 
 
 @dataclass(frozen=True)
-class Fault:
+class Failure:
     """Takes the place of a line, or of its translation, and says why there is none, or none that is whole."""
 
     reason: str
     text: bytes = b""  # what there is of the translation
 
 
-Translate = Callable[[Sequence[bytes]], list[bytes | Fault]]
+Translate = Callable[[Sequence[bytes]], list[bytes | Failure]]
 _CUT = "its translation was cut at the limit of its length"
-_LINE_FEED = Fault("its translation has a line feed")
+_LINE_FEED = Failure("its translation has a line feed")
 
 
 class ModelError(Exception):
@@ -61,7 +61,7 @@ class Model:
             self.close()
             raise UserError(f"{path} cannot be used: {error}") from None
 
-    def __call__(self, lines: Sequence[bytes]) -> list[bytes | Fault]:
+    def __call__(self, lines: Sequence[bytes]) -> list[bytes | Failure]:
         """Returns the translation of each line, or a fault if the model cut it.
 
         Raises: ModelError: The model fails; if there is only one line, twice: something else may be
@@ -73,7 +73,7 @@ class Model:
                     return self._process(lines)
             except TimeoutError as error:
                 raise TimeoutError(
-                    f"the model {error}; give a larger --model_timeout, or fewer --piece_lines"
+                    f"the model {error}; give a larger --model_timeout, or fewer --chunk_lines"
                 ) from None
             except (Killed, ModelError) as error:
                 if is_last:
@@ -97,7 +97,7 @@ def _load(folder: str) -> Translate:
         target=lambda: (worker.join(), os._exit(0)), daemon=True
     ).start()  # also in a call
 
-    def translate(lines: Sequence[bytes]) -> list[bytes | Fault]:
+    def translate(lines: Sequence[bytes]) -> list[bytes | Failure]:
         try:
             return _translated(*_loaded(folder), lines)
         except Exception as error:  # whatever a damaged export or line makes TensorFlow raise
@@ -118,7 +118,7 @@ def _loaded(folder: str) -> tuple[Any, Any]:
     return tf, tf.saved_model.load(folder)
 
 
-def _translated(tf: Any, export: Any, lines: Sequence[bytes]) -> list[bytes | Fault]:
+def _translated(tf: Any, export: Any, lines: Sequence[bytes]) -> list[bytes | Failure]:
     found = export.signatures["serving_default"](sources=tf.constant(lines, tf.string))
     no = np.zeros(len(lines), bool)
     texts = found["translations"].numpy().tolist()
@@ -128,7 +128,7 @@ def _translated(tf: Any, export: Any, lines: Sequence[bytes]) -> list[bytes | Fa
     if len(texts) != len(lines):
         raise ValueError(f"the model returns {len(texts)} translations of {len(lines)} lines")
     results = [
-        Fault(_CUT, text) if is_cut else text for text, is_cut in zip(texts, cut, strict=True)
+        Failure(_CUT, text) if is_cut else text for text, is_cut in zip(texts, cut, strict=True)
     ]
     for i in np.flatnonzero(source_cut):  # the model has read only the beginning
         if len(lines[i]) > 1:
@@ -137,19 +137,19 @@ def _translated(tf: Any, export: Any, lines: Sequence[bytes]) -> list[bytes | Fa
     return results
 
 
-def _joined(results: list[bytes | Fault], pieces: list[bytes]) -> bytes | Fault:
+def _joined(results: list[bytes | Failure], pieces: list[bytes]) -> bytes | Failure:
     """Returns the translation of a line from those of its pieces, or a fault if one of them has one."""
     text = join_pieces([text_of(each).decode(errors="surrogateescape") for each in results], pieces)
     text = text.encode(errors="surrogateescape")
-    return next((Fault(each.reason, text) for each in results if isinstance(each, Fault)), text)
+    return next((Failure(each.reason, text) for each in results if isinstance(each, Failure)), text)
 
 
-def text_of(result: bytes | Fault) -> bytes:
+def text_of(result: bytes | Failure) -> bytes:
     """Returns the translation, or what there is of it."""
-    return result.text if isinstance(result, Fault) else result
+    return result.text if isinstance(result, Failure) else result
 
 
-def translate_lines(model: Translate, lines: Sequence[bytes | Fault]) -> list[bytes | Fault]:
+def translate_lines(model: Translate, lines: Sequence[bytes | Failure]) -> list[bytes | Failure]:
     """Returns the translation of each line, or a fault.
 
     If the model fails, the lines are split in halves until each line that it fails on is alone.
@@ -159,10 +159,10 @@ def translate_lines(model: Translate, lines: Sequence[bytes | Fault]) -> list[by
         the reason.
     """
     found = iter(_isolate(model, [line for line in lines if isinstance(line, bytes)]))
-    return [line if isinstance(line, Fault) else next(found) for line in lines]
+    return [line if isinstance(line, Failure) else next(found) for line in lines]
 
 
-def _isolate(model: Translate, lines: Sequence[bytes]) -> list[bytes | Fault]:
+def _isolate(model: Translate, lines: Sequence[bytes]) -> list[bytes | Failure]:
     if not lines:
         return []
     try:
@@ -170,7 +170,7 @@ def _isolate(model: Translate, lines: Sequence[bytes]) -> list[bytes | Fault]:
     except ModelError as error:
         if len(lines) == 1:
             model([b""])
-            return [Fault(f"the model fails: {error}")]
+            return [Failure(f"the model fails: {error}")]
     half = len(lines) // 2
     return _isolate(model, lines[:half]) + _isolate(model, lines[half:])
 

@@ -1,4 +1,4 @@
-"""The pipeline: shards into pieces, pieces through the model, translated pieces into shards, shards
+"""The pipeline: shards into chunks, chunks through the model, translated chunks into shards, shards
 into a report.
 
 Each step may run twice for the same element, as runners repeat what failed. A step writes whole
@@ -22,9 +22,9 @@ from apache_beam.utils.shared import Shared
 
 from ..errors import UserError
 from . import storage
+from .chunks import Chunk, Report, Shard, add, read_chunk, read_lines, split, write_chunk
 from .job import Job
 from .model import Model, translate_lines
-from .pieces import Piece, Report, Shard, add, read_lines, read_piece, split, write_piece
 
 
 def run(job: Job, shards: list[Shard], options: PipelineOptions) -> Report:
@@ -53,19 +53,19 @@ def run(job: Job, shards: list[Shard], options: PipelineOptions) -> Report:
 
 
 def build(pipeline: beam.Pipeline, job: Job, shards: list[Shard]) -> None:
-    pieces, damaged = (
+    chunks, damaged = (
         pipeline
         | "Shards" >> beam.Create(shards, reshuffle=True)
-        | "Find pieces"
-        >> beam.FlatMap(find_pieces, job.piece_lines).with_exception_handling(
+        | "Find chunks"
+        >> beam.FlatMap(find_chunks, job.chunk_lines).with_exception_handling(
             exc_class=storage.DAMAGED
         )
     )
     written = (
-        pieces
+        chunks
         | "Spread" >> beam.Reshuffle()
         | "Translate" >> beam.ParDo(Translate(job))
-        | "By shard" >> beam.GroupBy(lambda piece: piece.shard)
+        | "By shard" >> beam.GroupBy(lambda chunk: chunk.shard)
         | "Put together" >> beam.Map(write_shard, job.run)
     )
     left_out = damaged | beam.MapTuple(
@@ -82,15 +82,15 @@ def build(pipeline: beam.Pipeline, job: Job, shards: list[Shard]) -> None:
     )
 
 
-def find_pieces(shard: Shard, lines: int) -> Iterator[Piece]:
+def find_chunks(shard: Shard, lines: int) -> Iterator[Chunk]:
     with storage.open_text(shard.source) as file:
         yield from (
-            Piece(shard, *each) for each in list(split(file, lines)) or [(0, 0, 0)]
+            Chunk(shard, *each) for each in list(split(file, lines)) or [(0, 0, 0)]
         )  # an empty text has one
 
 
 class Translate(beam.DoFn):
-    """Translates pieces with an export and writes them. The threads of a worker share a model."""
+    """Translates chunks with an export and writes them. The threads of a worker share a model."""
 
     def __init__(self, job: Job):
         self._job = job
@@ -101,28 +101,28 @@ class Translate(beam.DoFn):
             lambda: Model(self._job.export, self._job.model_timeout, storage.local)
         )
 
-    def process(self, piece: Piece) -> Iterator[Piece]:
-        if not storage.exists(piece.path):
-            with storage.open_text(piece.shard.source) as file:
-                lines = read_lines(file, piece.offset, piece.lines, self._job.max_bytes)
-            require_unchanged(piece.shard)
+    def process(self, chunk: Chunk) -> Iterator[Chunk]:
+        if not storage.exists(chunk.path):
+            with storage.open_text(chunk.shard.source) as file:
+                lines = read_lines(file, chunk.offset, chunk.lines, self._job.max_bytes)
+            require_unchanged(chunk.shard)
             results = translate_lines(self._model, lines)
-            with storage.write_whole(piece.path, piece.shard.own("pieces")) as file:
-                write_piece(file, results, self._job.run)
-        yield piece
+            with storage.write_whole(chunk.path, chunk.shard.own("chunks")) as file:
+                write_chunk(file, results, self._job.run)
+        yield chunk
 
 
-def write_shard(found: tuple[Shard, Iterable[Piece]], run: str) -> Report:
-    """Puts the pieces of a shard together; returns its report for a run of the job."""
-    shard, pieces = found
+def write_shard(found: tuple[Shard, Iterable[Chunk]], run: str) -> Report:
+    """Puts the chunks of a shard together; returns its report for a run of the job."""
+    shard, chunks = found
     reports = [Report(shards=1)]
     failed = []
-    aside = shard.own("pieces")
+    aside = shard.own("chunks")
     failed_lines = shard.own("failed", ".jsonl")
     with storage.write_whole(shard.target, aside) as file:
-        for piece in sorted(pieces, key=lambda piece: piece.first):
-            with storage.open_text(piece.path) as translated:
-                report, without = read_piece(translated, piece, run)
+        for chunk in sorted(chunks, key=lambda chunk: chunk.first):
+            with storage.open_text(chunk.path) as translated:
+                report, without = read_chunk(translated, chunk, run)
                 shutil.copyfileobj(translated, file)
             reports.append(report)
             failed += without

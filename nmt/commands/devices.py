@@ -5,7 +5,7 @@ import shutil
 
 import tensorflow as tf
 
-from ..text.parallel import cores
+from ..concurrency import cores
 
 
 def describe_devices(dtype: str, processes: int = 1) -> str:

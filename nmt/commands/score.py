@@ -5,9 +5,9 @@ import collections
 import math
 from pathlib import Path
 
+from ..decoding.batch_parallel import use_cores_for_batches
 from ..decoding.options import DecodingOptions
 from ..decoding.scoring import Scorer
-from ..decoding.side_by_side import use_cores_for_batches
 from ..errors import UserError
 from ..system import load_ensemble
 from ..text.batches import LONGEST

@@ -5,7 +5,7 @@ import logging
 import os
 import sys
 
-from ..decoding.side_by_side import use_cores_for_batches, workers
+from ..decoding.batch_parallel import use_cores_for_batches, workers
 from ..errors import UserError
 
 

@@ -10,8 +10,8 @@ from typing import IO, Any, TextIO, TypeVar
 
 from tqdm import tqdm
 
+from ..decoding.batch_parallel import workers
 from ..decoding.options import DecodingOptions
-from ..decoding.side_by_side import workers
 from ..errors import UserError
 from ..messages import log
 from ..text.lines import replace_text

@@ -9,7 +9,7 @@ from ..errors import UserError
 from ..model.contract import Decodable
 from ..text.batches import pad, ragged, rows_of
 from ..text.vocabulary import Vocabulary
-from .side_by_side import map_batches
+from .batch_parallel import map_batches
 from .translator import Line
 
 

@@ -8,8 +8,8 @@ import tensorflow as tf
 from ..model.contract import Decodable
 from ..text.batches import LONGEST, pad, ragged, rows_of
 from ..text.vocabulary import Vocabularies
+from .batch_parallel import map_batches
 from .options import DecodingOptions
-from .side_by_side import map_batches
 
 
 class Scorer:

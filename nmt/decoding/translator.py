@@ -16,11 +16,11 @@ from ..model.contract import Decodable
 from ..text.batches import LONGEST, pad, ragged, rows_of
 from ..text.long_lines import join_pieces, split_line
 from ..text.vocabulary import END, Vocabularies, units
+from .batch_parallel import map_batches
 from .constraints import constrain
 from .options import DecodingOptions
 from .sampling import draws, sample
 from .search import Hypotheses, beam_search
-from .side_by_side import map_batches
 
 Texts = Sequence[str | bytes]
 _IDS = tf.RaggedTensorSpec([None, None], tf.int32)

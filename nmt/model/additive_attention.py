@@ -28,7 +28,7 @@ class AdditiveAttention(Block):
             self.state_norm = build_normalization(normalization, hidden, "hidden_state_norm")
 
     def matrices(self, context: tf.Tensor) -> list[Matrix]:
-        """Returns the matrices of `shares` and of their product with the context, as `scan` takes them."""
+        """Returns the matrices of `attention_weights` and of their product with the context, as `scan` takes them."""
         return [Matrix(self.state_to_hidden), Matrix(context)]
 
     def project_context(self, context: tf.Tensor, affine: Affine = affine) -> tf.Tensor:
@@ -38,7 +38,7 @@ class AdditiveAttention(Block):
             context,
         )
 
-    def shares(
+    def attention_weights(
         self,
         state: tf.Tensor,
         projected: tf.Tensor,

@@ -153,7 +153,7 @@ class Decoder(Block):
             small = keras.initializers.RandomNormal(stddev=0.01)
             self.output_kernel = self._matrix("output_kernel", words, embedding, small)
 
-    def remember(
+    def init_decoder(
         self, context: tf.Tensor, mask: tf.Tensor, forward: ForwardPass
     ) -> tuple[tf.Tensor, Memory]:
         """Returns the first state of each level `[batch, units]`, from the mean of the context, and the memory."""
@@ -181,7 +181,8 @@ class Decoder(Block):
         def step(carried, x, constants, affine):
             def attend(query):
                 return affine(
-                    self.attention.shares(query, constants[0], memory.mask, affine), memory.context
+                    self.attention.attention_weights(query, constants[0], memory.mask, affine),
+                    memory.context,
                 )
 
             return self._recur(carried[0], x, attend, masks, affine)
@@ -257,7 +258,9 @@ class Decoder(Block):
             weights = []
 
             def attend(query):
-                weights.append(self.attention.shares(query, memory.projected, memory.mask))
+                weights.append(
+                    self.attention.attention_weights(query, memory.projected, memory.mask)
+                )
                 return affine(weights[0], memory.context)
 
             state, _ = self._recur(carried[0], x, attend)
@@ -318,19 +321,19 @@ class RNNSearch(EncoderDecoder):
     _decoder = Decoder
 
     def _hidden(self, source, source_mask, target, forward: ForwardPass) -> tf.Tensor:
-        state, memory = self._remember(source, source_mask, forward)
+        state, memory = self._init_decoder(source, source_mask, forward)
         return self.decoder(self._previous(target), state, memory=memory, forward=forward)
 
     def attention(self, source, source_mask, target) -> tf.Tensor:
         """Returns the attention weights of every target word, `[batch, target_time, source_time]`."""
-        state, memory = self._remember(source, source_mask, ForwardPass())
+        state, memory = self._init_decoder(source, source_mask, ForwardPass())
         return self.decoder.attention_weights(self._previous(target), state, memory)
 
     def encode(self, source, source_mask) -> tuple[tf.Tensor, Memory]:
         """Returns the first states of all levels of the decoder, `[batch, levels * units]`, and its memory."""
-        state, memory = self._remember(source, source_mask, ForwardPass())
+        state, memory = self._init_decoder(source, source_mask, ForwardPass())
         return tf.tile(state, [1, self.decoder.levels]), memory
 
-    def _remember(self, source, source_mask, forward: ForwardPass) -> tuple[tf.Tensor, Memory]:
+    def _init_decoder(self, source, source_mask, forward: ForwardPass) -> tuple[tf.Tensor, Memory]:
         context = self.encoder(source, source_mask, forward=forward)
-        return self.decoder.remember(context, source_mask, forward)
+        return self.decoder.init_decoder(context, source_mask, forward)

@@ -85,7 +85,7 @@ class Decoder(Block):
             self.output_bias = self._vector("output_bias", words)
         self.has_padding = config.transformer_start_with_padding
 
-    def remember(self, context: tf.Tensor, bias: tf.Tensor, forward: ForwardPass) -> Memory:
+    def init_decoder(self, context: tf.Tensor, bias: tf.Tensor, forward: ForwardPass) -> Memory:
         """Returns the memory of the context `[batch * source_time, units]`."""
         batch, _, _, time = tf.unstack(tf.shape(bias))
         attentions = [layer.cross_attention for layer in self.stack]
@@ -164,15 +164,15 @@ class Transformer(EncoderDecoder):
         self.first_word = target_words if padding else FIRST_WORD
 
     def _hidden(self, source, source_mask, target, forward: ForwardPass) -> tf.Tensor:
-        memory = self._remember(source, source_mask, forward)
+        memory = self._init_decoder(source, source_mask, forward)
         return self.decoder(self._previous(target), memory=memory, forward=forward)
 
-    def _remember(self, source, source_mask, forward: ForwardPass) -> Memory:
+    def _init_decoder(self, source, source_mask, forward: ForwardPass) -> Memory:
         bias = padding_bias(tf.convert_to_tensor(source_mask))
-        return self.decoder.remember(self.encoder(source, bias, forward=forward), bias, forward)
+        return self.decoder.init_decoder(self.encoder(source, bias, forward=forward), bias, forward)
 
     def encode(self, source, source_mask) -> tuple[State, Memory]:
-        memory = self._remember(source, source_mask, ForwardPass())
+        memory = self._init_decoder(source, source_mask, ForwardPass())
         batch = tf.shape(source)[0]
         heads = self.decoder.stack[0].attention.heads
         units = self.decoder.stack[0].attention.units // heads

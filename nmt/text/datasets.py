@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from ..concurrency import cores, parallel_map
 from ..errors import UserError
 from ..storage.cache import Cache
 from .batches import LONGEST, Batch, pad_rows, ragged, rows_of
+from .dataset_cache import RaggedArray, drawn_lengths, raw_lines, token_ids
 from .lines import spread
-from .mixing import Mixture
-from .parallel import cores, parallel_map
+from .mixing import WeightedSampler
 from .parallel_text import ParallelText, other_lines
-from .prepared import Rows, drawn_lengths, raw_lines, token_ids
 from .vocabulary import SentencePieceVocabulary, Vocabularies, Vocabulary
 
 _BLOCK = 1 << 18  # pairs whose lengths are read at a time
@@ -66,7 +66,7 @@ class TrainingData:
         self.samples = [np.concatenate([each[line] for line in sample]) for each in rows]
         self._corpora = [rows[0].starts[file] for file in text.corpora]
         weights = config.dataset_weights
-        self._mixture = Mixture(weights, self._corpora, self._seed) if weights else None
+        self._sampler = WeightedSampler(weights, self._corpora, self._seed) if weights else None
         self._prefixes = _prefixes(config.target_prefixes, text, vocabularies.target)
         self._rows = [raw_lines(paths, cache) for paths, _ in sides] if self._sampling else rows
         drawn = [
@@ -96,7 +96,7 @@ class TrainingData:
             for width, _ in self._buckets
         }
         sizes = [
-            self._mixture.size(each) if self._mixture else len(each) for _, each in self._buckets
+            self._sampler.size(each) if self._sampler else len(each) for _, each in self._buckets
         ]
         self.sizes = _batches_of_widths(sizes, self._rows_of)
         self.pairs_per_epoch = sum(sizes)
@@ -107,8 +107,8 @@ class TrainingData:
 
     def _members(
         self,
-        rows: list[Rows],
-        drawn: list[Rows],
+        rows: list[RaggedArray],
+        drawn: list[RaggedArray],
         widths: list[int],
         maxlen: int,
         ratio: float | None,
@@ -209,7 +209,7 @@ class TrainingData:
         batches = []
         left = np.zeros(0, np.int32)
         for width, members in self._buckets:
-            drawn = self._mixture.draw(members, epoch, width) if self._mixture else members
+            drawn = self._sampler.draw(members, epoch, width) if self._sampler else members
             pairs = np.concatenate([left, generator.permutation(drawn)])
             rows = self._rows_of[width]
             full = len(pairs) - len(pairs) % rows

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 
-class Mixture:
+class WeightedSampler:
     """Draws the pairs of each epoch.
 
     In an epoch, a corpus of weight w gives w times its pairs: each of them w times on average.

@@ -19,9 +19,9 @@ import sentencepiece
 import tensorflow as tf
 import tensorflow_text
 
+from ..concurrency import ProcessPool
 from ..errors import UserError
 from ..storage.files import read_inside
-from .parallel import Processes
 from .segmentation import Drawing
 
 END = 0
@@ -71,7 +71,7 @@ class SentencePieceVocabulary(tf.Module):
         self._is_shared = any(map(is_code, self.words)) or any(
             map(processor.is_unused, range(self.size))
         )
-        self._drawing = Processes("splits text at random", Drawing, model)
+        self._drawing = ProcessPool("splits text at random", Drawing, model)
         # A SavedModel shares one tokenizer among all of the same name, so the name identifies the
         # model.
         name = f"sentencepiece_{self.digest}"

@@ -1,7 +1,7 @@
 """A stand-in for an object store in Beam: paths `store://KEY`, no folders, a rename that copies and
 replaces nothing.
 
-A translated piece is seen only when it has been asked for a few times, as if two attempts had
+A translated chunk is seen only when it has been asked for a few times, as if two attempts had
 written it at a time.
 
 The change that FAILS numbers fails: one to write an object before it is there, one to rename an
@@ -82,7 +82,7 @@ class Store(FileSystem):
 
     def exists(self, path):
         ASKED[path] += 1
-        return file_of(path).exists() and ("/pieces/" not in path or ASKED[path] > LATE)
+        return file_of(path).exists() and ("/chunks/" not in path or ASKED[path] > LATE)
 
     def size(self, path):
         return file_of(path).stat().st_size

@@ -16,7 +16,7 @@ WORDS = ["--export", "model", "--input", "a", "b", "--output", "out"]
 
 def test_options_that_are_not_ours_are_left_for_beam():
     arguments, rest = parse([*WORDS, "--direct_num_workers", "2", "--runner=FlinkRunner"])
-    assert (arguments.input, arguments.piece_lines, arguments.max_bytes) == (["a", "b"], 2000, 4000)
+    assert (arguments.input, arguments.chunk_lines, arguments.max_bytes) == (["a", "b"], 2000, 4000)
     assert rest == ["--direct_num_workers", "2", "--runner=FlinkRunner"]
 
 
@@ -32,9 +32,9 @@ def test_options_that_are_not_ours_are_left_for_beam():
             [*WORDS[2:], "--exprot", "model"],
             "unrecognized arguments: --exprot; did you mean --export?",
         ),
-        ([*WORDS, "--piece_lines", "0"], "'0' is not a whole number above 0"),
+        ([*WORDS, "--chunk_lines", "0"], "'0' is not a whole number above 0"),
         ([*WORDS, "--max_bytes", "1e3"], "'1e3' is not a whole number above 0"),
-        ([*WORDS, "--piece_lines", "9", "c"], "unrecognized arguments: c;"),
+        ([*WORDS, "--chunk_lines", "9", "c"], "unrecognized arguments: c;"),
         ([*WORDS, "--runner=Direct", "c"], "unrecognized arguments: c;"),
         (
             [*WORDS, "--model_timeout", "1000001"],

@@ -12,11 +12,11 @@ from unittest import mock
 
 import pytest
 
-from nmt.bulk.model import Fault, Model, ModelError, reason_of, translate_lines
+from nmt.bulk.model import Failure, Model, ModelError, reason_of, translate_lines
 from nmt.errors import UserError
 
 ROOT = Path(__file__).parents[3]
-FAILS = Fault("the model fails: no x")
+FAILS = Failure("the model fails: no x")
 
 
 class Upper:
@@ -36,10 +36,10 @@ def test_lines_that_the_model_fails_on_are_found():
     draw = random.Random(1)
     for _ in range(100):
         lines = draw.choices(
-            [b"a", b"b", b"x", Fault("is bad")], weights=[9, 9, 1, 1], k=draw.randrange(40)
+            [b"a", b"b", b"x", Failure("is bad")], weights=[9, 9, 1, 1], k=draw.randrange(40)
         )
         expected = [
-            FAILS if line == b"x" else line if isinstance(line, Fault) else line.upper()
+            FAILS if line == b"x" else line if isinstance(line, Failure) else line.upper()
             for line in lines
         ]
         assert translate_lines(Upper(), lines) == expected
@@ -47,7 +47,7 @@ def test_lines_that_the_model_fails_on_are_found():
 
 def test_a_model_that_does_not_fail_is_called_once():
     model = Upper()
-    translate_lines(model, [b"a", Fault("is bad"), b"b"])
+    translate_lines(model, [b"a", Failure("is bad"), b"b"])
     assert model.sizes == [2]
 
 
@@ -77,7 +77,7 @@ def test_no_line_is_blamed_if_the_model_does_not_answer():
 
 def test_a_translation_of_two_lines_is_refused():
     results = translate_lines(lambda lines: [line * 2 for line in lines], [b"a", b"\n"])
-    assert results == [b"aa", Fault("its translation has a line feed")]
+    assert results == [b"aa", Failure("its translation has a line feed")]
 
 
 @pytest.mark.parametrize(

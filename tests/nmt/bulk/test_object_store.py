@@ -27,7 +27,7 @@ def test_texts_export_and_output_may_be_in_an_object_store(bulk, toy, tmp_path):
         "--output",
         "store://bucket/out",
     ]
-    words += ["--piece_lines", 7, "--direct_runner_bundle_repeat", 1]
+    words += ["--chunk_lines", 7, "--direct_runner_bundle_repeat", 1]
     status, said, errors = bulk(*words, program=(Path(__file__).with_name("object_store.py"),))
     assert status == 0, errors
     assert said.startswith("2 shards written with 70 lines; 50 lines translated in ")

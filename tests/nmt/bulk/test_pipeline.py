@@ -35,11 +35,11 @@ def translations(out):
 
 
 def left_over(out):
-    """Returns the temporary files of a job: translated pieces and files that were never renamed."""
+    """Returns the temporary files of a job: translated chunks and files that were never renamed."""
     return [
         path
         for path in (out / "_bulk").rglob("*")
-        if "pieces" in path.parts[:-1] or path.suffix == ".part"
+        if "chunks" in path.parts[:-1] or path.suffix == ".part"
     ]
 
 
@@ -102,7 +102,7 @@ def test_shards_keep_their_names_lines_and_order(bulk, toy, tmp_path):
         tmp_path / "5f3c9a"
     )  # as caches of data sets link their files
     (tmp_path / "in" / "packed.gz").symlink_to(tmp_path / "5f3c9a")
-    words = words_of(toy, "in/*.en", "in/cut.gz", "in/packed.gz", piece_lines=100, max_bytes=100)
+    words = words_of(toy, "in/*.en", "in/cut.gz", "in/packed.gz", chunk_lines=100, max_bytes=100)
     status, said, errors = bulk(*words, "--direct_runner_bundle_repeat", 2)
     out = tmp_path / "out"
     assert status == 2
@@ -161,20 +161,20 @@ def test_a_job_of_two_workers_goes_on_after_sigterm_and_sigkill(start_bulk, bulk
     """
     expected = write_slow(tmp_path / "in", shards=3, lines=200)
     out = tmp_path / "out"
-    words = [*words_of(toy, "in/*.en", piece_lines=10), *TWO]
+    words = [*words_of(toy, "in/*.en", chunk_lines=10), *TWO]
     process = start_bulk(*words)
-    until(lambda: len(list(out.glob("_bulk/pieces/*/*"))) > 4, process)
+    until(lambda: len(list(out.glob("_bulk/chunks/*/*"))) > 4, process)
     process.terminate()
     assert process.wait(timeout=60) == 128 + signal.SIGTERM
     assert "nmt.bulk:" not in (tmp_path / "errors").read_text()
     process = start_bulk(*words)
-    until(lambda: len(list(out.glob("_bulk/pieces/*/*"))) > 20, process)
+    until(lambda: len(list(out.glob("_bulk/chunks/*/*"))) > 20, process)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert translations(out) == {}
-    whole = [path for path in out.glob("_bulk/pieces/*/*") if path.suffix != ".part"]
+    whole = [path for path in out.glob("_bulk/chunks/*/*") if path.suffix != ".part"]
     assert 15 < len(whole) < 60
-    (out / "_bulk" / "pieces" / "0.en" / "half.part").write_text("SLOW LI")
+    (out / "_bulk" / "chunks" / "0.en" / "half.part").write_text("SLOW LI")
 
     status, said, errors = bulk(*words)
     assert status == 0, errors
@@ -188,8 +188,8 @@ def test_a_job_of_two_workers_goes_on_after_sigterm_and_sigkill(start_bulk, bulk
 @pytest.mark.slow
 def test_a_text_that_changes_has_no_translation(start_bulk, toy, tmp_path):
     write_slow(tmp_path / "in", shards=1, lines=100)
-    process = start_bulk(*words_of(toy, "in/*.en", piece_lines=10))
-    until(lambda: list((tmp_path / "out").glob("_bulk/pieces/*/*")), process)
+    process = start_bulk(*words_of(toy, "in/*.en", chunk_lines=10))
+    until(lambda: list((tmp_path / "out").glob("_bulk/chunks/*/*")), process)
     with (tmp_path / "in" / "0.en").open("a") as file:
         file.write("one more\n")
     assert process.wait(timeout=300) == 2
@@ -198,14 +198,14 @@ def test_a_text_that_changes_has_no_translation(start_bulk, toy, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_job_with_fewer_texts_keeps_the_pieces_of_the_others(bulk, toy, tmp_path):
+def test_a_job_with_fewer_texts_keeps_the_chunks_of_the_others(bulk, toy, tmp_path):
     """So does a job with the same names in another folder, and it says whose translations are kept."""
     for folder in ("in", "other"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "a.en").write_text(f"{folder}\n")
-    piece = tmp_path / "out" / "_bulk" / "pieces" / "b.en" / "0123.0.10"
-    piece.parent.mkdir(parents=True)
-    piece.write_text("kept")
+    chunk = tmp_path / "out" / "_bulk" / "chunks" / "b.en" / "0123.0.10"
+    chunk.parent.mkdir(parents=True)
+    chunk.write_text("kept")
     for folder, said in (
         ("in", ""),
         ("in", ""),
@@ -214,15 +214,15 @@ def test_a_job_with_fewer_texts_keeps_the_pieces_of_the_others(bulk, toy, tmp_pa
         status, _, errors = bulk(*words_of(toy, f"{folder}/a.en"))
         assert (status, said in errors, errors.count("\n")) == (0, True, int(bool(said)))
         assert translations(tmp_path / "out") == {"a.en": "IN\n"}
-        assert piece.read_text() == "kept"
-        assert [path.name for path in piece.parents[1].iterdir()] == ["b.en"]
+        assert chunk.read_text() == "kept"
+        assert [path.name for path in chunk.parents[1].iterdir()] == ["b.en"]
 
 
 @pytest.mark.slow
 def test_a_killed_worker_ends_the_job_with_one_line(start_bulk, toy, tmp_path):
     write_slow(tmp_path / "in", shards=2, lines=400)
-    process = start_bulk(*words_of(toy, "in/*.en", piece_lines=10), *TWO)
-    until(lambda: list(tmp_path.glob("out/_bulk/pieces/*/*")), process)
+    process = start_bulk(*words_of(toy, "in/*.en", chunk_lines=10), *TWO)
+    until(lambda: list(tmp_path.glob("out/_bulk/chunks/*/*")), process)
     os.kill(processes_of(process, "sdk_worker_main")[-1], signal.SIGKILL)
     assert process.wait(timeout=120) == 2
     until(lambda: not processes_of(process))
@@ -246,7 +246,7 @@ def test_lines_that_kill_the_process_of_the_model_are_found(bulk, toy, tmp_path)
         lines = [f"{'huge' if i in huge else 'line'} {i}\n" for i in range(1, 13)]
         (tmp_path / "in" / shard).write_text("".join(lines))
     limit = (HUGE // 2, resource.getrlimit(resource.RLIMIT_AS)[1])
-    words = [*words_of(toy, "in/*.en", piece_lines=4), *TWO]
+    words = [*words_of(toy, "in/*.en", chunk_lines=4), *TWO]
     status, said, errors = bulk(
         *words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit)
     )
@@ -265,9 +265,9 @@ def test_lines_that_kill_the_process_of_the_model_are_found(bulk, toy, tmp_path)
 @pytest.mark.slow
 def test_a_process_of_the_model_that_something_else_kills_costs_no_line(start_bulk, toy, tmp_path):
     expected = write_slow(tmp_path / "in", shards=2, lines=200)
-    process = start_bulk(*words_of(toy, "in/*.en", piece_lines=10), *TWO)
+    process = start_bulk(*words_of(toy, "in/*.en", chunk_lines=10), *TWO)
     for written in (1, 10):
-        until(lambda n=written: len(list(tmp_path.glob("out/_bulk/pieces/*/*"))) > n, process)
+        until(lambda n=written: len(list(tmp_path.glob("out/_bulk/chunks/*/*"))) > n, process)
         os.kill(models_of(process)[0], signal.SIGKILL)
     assert process.wait(timeout=300) == 0, (tmp_path / "errors").read_text()
     assert translations(tmp_path / "out") == expected
@@ -281,7 +281,7 @@ def test_a_model_that_hangs_ends_the_job_with_one_line(bulk, toy, tmp_path):
     write_slow(tmp_path / "in", shards=1, lines=40)
     (tmp_path / "in" / "0.en").write_text("slow line\n" * 10_000)
     begun = time.monotonic()
-    words = words_of(toy, "in/0.en", piece_lines=10_000)
+    words = words_of(toy, "in/0.en", chunk_lines=10_000)
     status, _, errors = bulk(*words, "--model_timeout", 20)
     assert time.monotonic() - begun < 180
     assert (status, errors.count("\n")) == (2, 1), errors
@@ -292,10 +292,10 @@ def test_a_model_that_hangs_ends_the_job_with_one_line(bulk, toy, tmp_path):
 
 @pytest.mark.slow
 def test_a_shard_that_cannot_be_written_whole_is_not_there(bulk, toy, tmp_path):
-    """The disk takes files of 10,000 bytes; the shard has more, and its pieces have less."""
+    """The disk takes files of 10,000 bytes; the shard has more, and its chunks have less."""
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.en").write_text("a line\n" * 3000)
-    words = words_of(toy, "in/a.en", piece_lines=1000)
+    words = words_of(toy, "in/a.en", chunk_lines=1000)
     limit = (10_000, resource.getrlimit(resource.RLIMIT_FSIZE)[1])
     status, _, errors = bulk(
         *words, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit)
@@ -313,7 +313,7 @@ def test_a_shard_that_cannot_be_written_whole_is_not_there(bulk, toy, tmp_path):
 @pytest.mark.slow
 def test_two_workers_translate_as_the_signature_does(bulk, tmp_path):
     export = GOLDEN / "saved_model"
-    status, said, errors = bulk(*words_of(export, GOLDEN / "t*.en", piece_lines=7), *TWO)
+    status, said, errors = bulk(*words_of(export, GOLDEN / "t*.en", chunk_lines=7), *TWO)
     assert status == 0, errors
     assert said.startswith("2 shards written with 412 lines; 412 lines translated in ")
     signature = tf.saved_model.load(str(export)).signatures["serving_default"]

@@ -3,9 +3,9 @@
 import numpy as np
 import tensorflow as tf
 
+from nmt.decoding.batch_parallel import workers
 from nmt.decoding.options import DecodingOptions
 from nmt.decoding.scoring import Scorer
-from nmt.decoding.side_by_side import workers
 from nmt.text.batches import LONGEST, TOKENS
 from nmt.text.vocabulary import Vocabularies
 from tests.nmt.pairs import encode_pairs

@@ -26,7 +26,7 @@ def test_attention():
     expected = (shares[..., None] * context).sum(1)
     found = layer.attend(state, context, layer.project_context(context), mask)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-    weights = layer.shares(state, layer.project_context(context), mask)
+    weights = layer.attention_weights(state, layer.project_context(context), mask)
     np.testing.assert_allclose(weights, shares, rtol=1e-5, atol=1e-6)
 
 
@@ -44,7 +44,9 @@ def test_the_gradient_of_attention_is_that_of_its_equation():
         return tf.reduce_sum(shares * context, 1) / tf.reduce_sum(shares, 1)
 
     def attended(state, context, projected):
-        return tf.linalg.matvec(context, layer.shares(state, projected, mask), transpose_a=True)
+        return tf.linalg.matvec(
+            context, layer.attention_weights(state, projected, mask), transpose_a=True
+        )
 
     @tf.function(input_signature=[tf.TensorSpec([None, 3]), shape, shape])
     def gradients(*given):

@@ -5,35 +5,35 @@ import collections
 import numpy as np
 import pytest
 
-from nmt.text.mixing import Mixture
+from nmt.text.mixing import WeightedSampler
 
 MEMBERS = np.arange(2, 50, 2)  # 9 of a corpus of 20 pairs, none of one of no pairs, 15 of one of 30
 STARTS = [0, 20, 20, 50]
 
 
-def drawn(mixture, epochs):
+def drawn(sampler, epochs):
     return collections.Counter(
-        pair for epoch in epochs for pair in mixture.draw(MEMBERS, epoch, 8).tolist()
+        pair for epoch in epochs for pair in sampler.draw(MEMBERS, epoch, 8).tolist()
     )
 
 
 @pytest.mark.parametrize(("weight", "epochs"), [(1, 1), (3, 2), (2.4, 5), (0.2, 5), (0.4, 5)])
 def test_each_pair_comes_as_often_as_its_corpus_weighs(weight, epochs):
-    mixture = Mixture([1, 1, weight], STARTS, seed=3)
-    counts = drawn(mixture, range(2 * epochs, 3 * epochs))
+    sampler = WeightedSampler([1, 1, weight], STARTS, seed=3)
+    counts = drawn(sampler, range(2 * epochs, 3 * epochs))
     assert {counts[pair] for pair in MEMBERS if pair < 20} == {epochs}
     assert {counts[pair] for pair in MEMBERS if pair >= 20} == {round(weight * epochs)}
-    assert mixture.size(MEMBERS) == len(mixture.draw(MEMBERS, 0, 8)) == 9 + 15 * weight
+    assert sampler.size(MEMBERS) == len(sampler.draw(MEMBERS, 0, 8)) == 9 + 15 * weight
 
 
 @pytest.mark.parametrize(("weight", "pairs"), [(2.3, 35), (0.1, 2), (0.2, 3), (1.4, 21), (0.07, 2)])
 def test_products_are_rounded_up_but_not_their_rounding_errors(weight, pairs):
     """Of 15 pairs; 1.4 times 15 is 21, which is 20.999999999999996 or more in floating point."""
-    assert Mixture([1, 1, weight], STARTS, seed=3).size(MEMBERS) == 9 + pairs
+    assert WeightedSampler([1, 1, weight], STARTS, seed=3).size(MEMBERS) == 9 + pairs
 
 
 def test_each_pass_over_a_corpus_has_an_order_of_its_own():
-    pairs = Mixture([1, 1, 3], STARTS, seed=3).draw(MEMBERS, 1, 8)[9:]
+    pairs = WeightedSampler([1, 1, 3], STARTS, seed=3).draw(MEMBERS, 1, 8)[9:]
     passes = pairs.reshape(3, 15).tolist()
     assert (
         len({tuple(each) for each in passes})
@@ -43,16 +43,16 @@ def test_each_pass_over_a_corpus_has_an_order_of_its_own():
 
 
 def test_small_parts_are_rounded_up_and_all_pairs_come():
-    mixture = Mixture([0.01, 1, 0.01], STARTS, seed=3)
-    assert mixture.size(MEMBERS) == 2
-    assert drawn(mixture, range(15)).keys() == set(MEMBERS.tolist())
+    sampler = WeightedSampler([0.01, 1, 0.01], STARTS, seed=3)
+    assert sampler.size(MEMBERS) == 2
+    assert drawn(sampler, range(15)).keys() == set(MEMBERS.tolist())
 
 
 def test_passes_over_a_corpus_have_orders_of_their_own():
     """Of a weight of 1, an epoch is a pass."""
-    mixture = Mixture([1, 1, 1], STARTS, seed=3)
-    assert len({tuple(mixture.draw(MEMBERS, epoch, 8)[9:]) for epoch in range(4)}) == 4
-    thrice = Mixture([1, 1, 3], STARTS, seed=3).draw(MEMBERS, 0, 8)[9:].reshape(3, 15)
+    sampler = WeightedSampler([1, 1, 1], STARTS, seed=3)
+    assert len({tuple(sampler.draw(MEMBERS, epoch, 8)[9:]) for epoch in range(4)}) == 4
+    thrice = WeightedSampler([1, 1, 3], STARTS, seed=3).draw(MEMBERS, 0, 8)[9:].reshape(3, 15)
     assert len({tuple(each) for each in thrice}) == 3
 
 
@@ -61,18 +61,18 @@ def test_passes_over_a_corpus_have_orders_of_their_own():
 )
 def test_the_number_of_pairs_is_rounded_up(weight, taken):
     """Of a corpus of 15; what is a whole number but for the rounding of its factors stays."""
-    assert Mixture([1, 1, weight], STARTS, seed=3).size(MEMBERS) == 9 + taken
+    assert WeightedSampler([1, 1, weight], STARTS, seed=3).size(MEMBERS) == 9 + taken
 
 
 def test_a_corpus_of_very_small_weight_still_has_a_pair():
-    mixture = Mixture([1e-9, 1e-9, 1e-9], STARTS, seed=3)
-    assert mixture.size(MEMBERS) == len(mixture.draw(MEMBERS, 0, 8)) > 0
-    assert mixture.size(MEMBERS[:0]) == 0
+    sampler = WeightedSampler([1e-9, 1e-9, 1e-9], STARTS, seed=3)
+    assert sampler.size(MEMBERS) == len(sampler.draw(MEMBERS, 0, 8)) > 0
+    assert sampler.size(MEMBERS[:0]) == 0
 
 
 def test_an_epoch_depends_on_seed_and_number_alone():
     def draw(epoch, seed=1, width=8):
-        return Mixture([0.5, 1, 1.5], STARTS, seed).draw(MEMBERS, epoch, width).tolist()
+        return WeightedSampler([0.5, 1, 1.5], STARTS, seed).draw(MEMBERS, epoch, width).tolist()
 
     assert draw(4) == draw(4)
     assert (

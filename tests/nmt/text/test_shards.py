@@ -9,9 +9,9 @@ from backports import zstd
 
 from nmt.errors import UserError
 from nmt.storage.cache import Cache
+from nmt.text.dataset_cache import raw_lines, token_ids
 from nmt.text.lines import content_digests, read_blocks, read_lines, read_pieces
 from nmt.text.parallel_text import ParallelText
-from nmt.text.prepared import raw_lines, token_ids
 from nmt.text.shards import all_shards, find_shards
 
 CHECKSUM = {zstd.CompressionParameter.checksum_flag: 1}  # as `zstd` writes it

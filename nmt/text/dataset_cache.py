@@ -10,9 +10,9 @@ import tensorflow as tf
 import tensorflow_text
 from tqdm import tqdm
 
+from ..concurrency import parallel_map
 from ..storage.cache import Cache, changed_while_read
 from .lines import content_digests, read_blocks, read_pieces
-from .parallel import parallel_map
 from .segmentation import VERSION
 from .vocabulary import SentencePieceVocabulary, Vocabulary
 
@@ -22,7 +22,7 @@ _BLOCK = 1 << 20  # bytes of the lines that are encoded at a time
 Encoder = Callable[[bytes], tuple[np.ndarray, np.ndarray]]
 
 
-class Rows:
+class RaggedArray:
     """A row of numbers for each line of a text.
 
     Args:
@@ -46,7 +46,7 @@ class Rows:
         return np.diff(self._ends[lines.start : lines.stop + 1])
 
 
-def token_ids(paths: Sequence[Path], vocabulary: Vocabulary, cache: Cache) -> Rows:
+def token_ids(paths: Sequence[Path], vocabulary: Vocabulary, cache: Cache) -> RaggedArray:
     """Returns the token ids of each line of files, without the end."""
     dtype = np.uint16 if vocabulary.size <= 2**16 else np.int32
 
@@ -66,7 +66,7 @@ def token_ids(paths: Sequence[Path], vocabulary: Vocabulary, cache: Cache) -> Ro
     )
 
 
-def raw_lines(paths: Sequence[Path], cache: Cache) -> Rows:
+def raw_lines(paths: Sequence[Path], cache: Cache) -> RaggedArray:
     """Returns the bytes of each line of files, for texts that are segmented anew each time."""
 
     def encoder(block: bytes) -> tuple[np.ndarray, np.ndarray]:
@@ -83,7 +83,7 @@ def drawn_lengths(
     alpha: float,
     seed: Sequence[int],
     cache: Cache,
-) -> Rows:
+) -> RaggedArray:
     """Returns rows with the lengths of the lines in one random segmentation, of `SentencePieceVocabulary.sample`."""
 
     def encoder(block: bytes) -> tuple[np.ndarray, np.ndarray]:
@@ -111,7 +111,7 @@ def _prepare(
     encoder: Encoder,
     dtype: type,
     depends_on: Sequence[object] = (),
-) -> Rows:
+) -> RaggedArray:
     """Returns the rows of the lines of files, which the cache keeps under their digests and what they depend on."""
     digests = content_digests(paths, cache)
     key = hashlib.sha256(repr((digests, *depends_on)).encode()).hexdigest()[:32]
@@ -150,7 +150,7 @@ def _prepare(
         return {"starts": np.cumsum(counts).tolist()}
 
     folder, record = cache.entry(f"{kind}-{key}", make)
-    return Rows(
+    return RaggedArray(
         _mapped(folder / "flat", dtype), _mapped(folder / "ends", np.int64), record["starts"]
     )
 

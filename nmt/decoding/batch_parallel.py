@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from ..concurrency import cores, parallel_map
 from ..text.batches import TOKENS, cut_batches
-from ..text.parallel import cores, parallel_map
 
 _LEAST_SENTENCES = 16  # of a batch, so that many cores do not make tiny batches
 _LEAST_TOKENS = 2048

@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from nmt.decoding.side_by_side import map_batches, workers
+from nmt.decoding.batch_parallel import map_batches, workers
 
 
 def test_results_are_in_order_and_batches_hold_similar_lengths():

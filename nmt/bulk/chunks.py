@@ -1,4 +1,4 @@
-"""Shards, the pieces that they are translated in, the files of translated pieces, and what a job reports."""
+"""Shards, the chunks that they are translated in, the files of translated chunks, and what a job reports."""
 
 import hashlib
 import json
@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from itertools import islice
 from typing import Any, BinaryIO
 
-from .model import Fault, text_of
+from .model import Failure, text_of
 
 _BLOCK = 1 << 20  # bytes
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -41,7 +41,7 @@ class Shard:
         """Returns a path in a folder of the job.
 
         `texts` has a record of the text, `failed` the lines that have no translation, or none that
-        is whole, and `pieces` a folder of translated pieces and of files that are being written.
+        is whole, and `chunks` a folder of translated chunks and of files that are being written.
         """
         return f"{self.output}/{FOLDER}/{folder}/{self.name}{ending}"
 
@@ -52,7 +52,7 @@ class Shard:
 
 
 @dataclass(frozen=True)
-class Piece:
+class Chunk:
     """Consecutive lines of a shard."""
 
     shard: Shard
@@ -63,7 +63,7 @@ class Piece:
     @property
     def path(self) -> str:
         """File of the translations. Its name stands for the text of the shard and the lines."""
-        return self.shard.own("pieces", f"/{self.shard.digest}.{self.first}.{self.lines}")
+        return self.shard.own("chunks", f"/{self.shard.digest}.{self.first}.{self.lines}")
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def add(reports: Iterable[Report]) -> Report:
 
 
 def split(file: BinaryIO, lines: int) -> Iterator[tuple[int, int, int]]:
-    """Yields the bytes and lines before each piece of a text, and its number of lines:
+    """Yields the bytes and lines before each chunk of a text, and its number of lines:
 
     `lines`, or the rest.
     """
@@ -103,8 +103,8 @@ def split(file: BinaryIO, lines: int) -> Iterator[tuple[int, int, int]]:
         first = first + len(sizes)
 
 
-def read_lines(file: BinaryIO, offset: int, lines: int, max_bytes: int) -> list[bytes | Fault]:
-    """Returns the sentences of a piece, and a fault for each line that cannot be translated."""
+def read_lines(file: BinaryIO, offset: int, lines: int, max_bytes: int) -> list[bytes | Failure]:
+    """Returns the sentences of a chunk, and a fault for each line that cannot be translated."""
     file.seek(offset)
     found = enumerate(islice(_lines(file, max_bytes + _AROUND), lines))
     return [_sentence(*line, max_bytes, offset == number == 0) for number, line in found]
@@ -121,36 +121,36 @@ def _lines(file: BinaryIO, most: int) -> Iterator[tuple[bytes, int]]:
         yield start, length
 
 
-def _sentence(start: bytes, length: int, max_bytes: int, is_first: bool) -> bytes | Fault:
+def _sentence(start: bytes, length: int, max_bytes: int, is_first: bool) -> bytes | Failure:
     sentence = (start.removeprefix(_BYTE_ORDER_MARK) if is_first else start).rstrip(b"\r\n")
     if length > len(start) or len(sentence) > max_bytes:
-        return Fault(f"the line has {length} bytes; the limit is {max_bytes}")
+        return Failure(f"the line has {length} bytes; the limit is {max_bytes}")
     try:
         sentence.decode()
     except UnicodeDecodeError as error:
-        return Fault(f"byte {error.start + 1} of the line is not UTF-8")
+        return Failure(f"byte {error.start + 1} of the line is not UTF-8")
     return sentence
 
 
-def write_piece(file: BinaryIO, results: Sequence[bytes | Fault], run: str) -> None:
+def write_chunk(file: BinaryIO, results: Sequence[bytes | Failure], run: str) -> None:
     """Writes the faults and the run of the job as a line of JSON, then the translations; without one, an empty line."""
-    failed = [(i, each.reason) for i, each in enumerate(results) if isinstance(each, Fault)]
+    failed = [(i, each.reason) for i, each in enumerate(results) if isinstance(each, Failure)]
     file.write(json.dumps({"failed": failed, "run": run}).encode() + b"\n")
     file.writelines(text_of(each) + b"\n" for each in results)
 
 
-def read_piece(file: BinaryIO, piece: Piece, run: str) -> tuple[Report, list[dict[str, Any]]]:
-    """Returns the report of a piece for a run, and the lines that failed.
+def read_chunk(file: BinaryIO, chunk: Chunk, run: str) -> tuple[Report, list[dict[str, Any]]]:
+    """Returns the report of a chunk for a run, and the lines that failed.
 
     The file is then at the first translation.
     """
     work = json.loads(file.readline())
     failed = [
-        {"shard": piece.shard.source, "line": piece.first + 1 + i, "reason": reason}
+        {"shard": chunk.shard.source, "line": chunk.first + 1 + i, "reason": reason}
         for i, reason in work["failed"]
     ]
-    translated = piece.lines - len(failed) if work.get("run") == run else 0
-    return Report(lines=piece.lines, failed=len(failed), translated=translated), failed
+    translated = chunk.lines - len(failed) if work.get("run") == run else 0
+    return Report(lines=chunk.lines, failed=len(failed), translated=translated), failed
 
 
 def summary(report: Report, already: int, seconds: float, failed: str) -> str:

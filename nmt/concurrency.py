@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from ..errors import UserError, describe_end
+from .errors import UserError, describe_end
 
 _SPAWN = multiprocessing.get_context("spawn")  # TensorFlow does not survive a fork
 
@@ -119,7 +119,7 @@ class Process:
         return describe_end(process.exitcode)
 
 
-class Processes:
+class ProcessPool:
     """Calls a function in one process for each core, from any thread.
 
     A call whose process is killed is made again.

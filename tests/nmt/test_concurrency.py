@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from nmt.concurrency import ProcessPool, cores, parallel_map
 from nmt.errors import UserError
-from nmt.text.parallel import Processes, cores, parallel_map
 
 
 def test_results_come_in_order_and_few_are_made_ahead():
@@ -49,7 +49,7 @@ def test_a_container_gets_as_many_cores_as_its_quota(tmp_path, text, most):
 
 
 def test_threads_share_the_processes():
-    length = Processes("counts", operator.methodcaller, "__len__")
+    length = ProcessPool("counts", operator.methodcaller, "__len__")
     found = []
     threads = [
         threading.Thread(target=lambda text: found.append(length(text)), args=["a" * i])
@@ -77,7 +77,7 @@ class Ends:
 
 
 def make_caller():
-    return Processes("calls", operator.methodcaller, "__call__")
+    return ProcessPool("calls", operator.methodcaller, "__call__")
 
 
 def test_a_call_whose_process_is_killed_is_made_again(tmp_path):
@@ -103,8 +103,8 @@ def test_an_error_of_the_function_is_raised_and_its_process_goes_on():
 PROGRAM = """
 import operator, os, sys, time
 sys.path.insert(0, sys.argv[1])
-from nmt.text.parallel import Processes
-call = Processes("calls", operator.methodcaller, "__call__")
+from nmt.concurrency import ProcessPool
+call = ProcessPool("calls", operator.methodcaller, "__call__")
 print(call(os.getpid), call(os.getpgrp), flush=True)
 time.sleep(60)
 """

@@ -1,33 +1,33 @@
-"""Files of translated pieces, their order in a shard, and reports."""
+"""Files of translated chunks, their order in a shard, and reports."""
 
 import io
 from dataclasses import asdict
 
-from nmt.bulk.model import Fault
-from nmt.bulk.pieces import Piece, Report, Shard, add, read_piece, summary, write_piece
+from nmt.bulk.chunks import Chunk, Report, Shard, add, read_chunk, summary, write_chunk
+from nmt.bulk.model import Failure
 
 SHARD = Shard("/in/a.en", "12-1.0", "/out")
 
 
-def test_a_piece_is_read_as_it_was_written():
+def test_a_chunk_is_read_as_it_was_written():
     """The numbers of its failed lines are those of the shard.
 
     What another run translated does not count.
     """
     for run, report in (("this", Report(0, 4, 1, 3)), ("another", Report(0, 4, 1))):
         file = io.BytesIO()
-        write_piece(file, [b"a", Fault("ß is bad\n"), b"", b"b\r\x00"], "this")
+        write_chunk(file, [b"a", Failure("ß is bad\n"), b"", b"b\r\x00"], "this")
         file.seek(0)
         failed = [{"shard": "/in/a.en", "line": 12, "reason": "ß is bad\n"}]
-        assert read_piece(file, Piece(SHARD, 0, 10, 4), run) == (report, failed)
+        assert read_chunk(file, Chunk(SHARD, 0, 10, 4), run) == (report, failed)
         assert file.read() == b"a\n\n\nb\r\x00\n"
 
 
-def test_pieces_of_other_texts_or_lines_have_other_files():
+def test_chunks_of_other_texts_or_lines_have_other_files():
     others = [("/in/a.en", "12-2.0"), ("/in/b.en", "12-1.0"), ("/other/a.en", "12-1.0")]
     shards = [SHARD, *(Shard(*other, "/out") for other in others)]
     places = [(0, 0, 5), (0, 0, 6), (9, 5, 5)]
-    assert len({Piece(shard, *place).path for shard in shards for place in places}) == 12
+    assert len({Chunk(shard, *place).path for shard in shards for place in places}) == 12
 
 
 def test_reports_add_up():
