@@ -15,7 +15,7 @@ RULE = (
     "difference is shown if 0 lies outside the 95% interval. A verdict needs a p of at most 0.05, corrected by Holm's "
     "method for the claims of the report that are judged together, those on equality too."
 )
-_NO_MARGIN = ("lower", "higher")
+_DIRECTIONS = ("lower", "higher")
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,12 @@ class Hypothesis:
     one: str  # name of a row
     other: str  # name of the row that it is compared with
     # what the claim says of the value of `one` minus that of `other`: `lower`, `higher`, `equal`,
-    # within the margin, `not lower` or `not higher`, each than 0 by the margin
+    # within the margin, `not lower` or `not higher`, each than 0 by the margin. `lower` and
+    # `higher` need none; with one, the claim is of a difference larger than it
     outcome: str
     claim: str  # the claim in words
     paper: str = "not in the paper"  # what the paper has
-    margin: float = 0.0  # of `equal`, `not lower` and `not higher`
+    margin: float = 0.0
     planned: int = 2  # the number of seeds that was planned. With fewer, nothing is judged
     family: str = ""  # claims of one family are corrected together
     setting: str = ""  # name of the only setting that it is about; by default all
@@ -61,14 +62,26 @@ class Question(Hypothesis):
         return len(self.differences) >= max(2, self.planned) and not self.diverged
 
     @property
+    def bound(self) -> float | None:
+        """The value that the mean must be above or below; `None` for other claims."""
+        if self.outcome == "equal" or self.two_sided:
+            return None
+        return self.margin if self.outcome in ("higher", "not higher") else -self.margin
+
+    @property
+    def two_sided(self) -> bool:
+        """Whether the claim is of a difference of any size."""
+        return self.outcome in _DIRECTIONS and not self.margin
+
+    @property
     def p(self) -> float:
-        """The p-value against the claim; two-sided for a claim of a difference."""
-        if self.outcome == "equal":
-            return equality_test(self.differences, self.margin)
-        if self.outcome in _NO_MARGIN:
+        """The p-value against the claim; two-sided for a claim of a difference of any size."""
+        if self.two_sided:
             return t_test(self.differences)
-        sign = 1 if self.outcome == "not lower" else -1
-        return exceeds_test([sign * each for each in self.differences], -self.margin)
+        if self.bound is None:
+            return equality_test(self.differences, self.margin)
+        sign = 1 if self.outcome in ("higher", "not lower") else -1
+        return exceeds_test([sign * each for each in self.differences], sign * self.bound)
 
 
 class Judged(NamedTuple):
@@ -113,7 +126,7 @@ class Judged(NamedTuple):
     def _judgement(self) -> str:
         asked = self.question
         shown = self.p <= LEVEL
-        if asked.outcome in _NO_MARGIN:
+        if asked.two_sided:
             if shown:
                 return (
                     "shown"
@@ -122,12 +135,9 @@ class Judged(NamedTuple):
                 )
             return "not shown" + " after Holm's correction" * bool(self.direction)
         margin = f"{asked.margin:.{asked.digits + 1}f}".rstrip("0").rstrip(".")
-        narrow = self._narrow()
-        bound = f"±{margin}"
         inside = asked.p <= LEVEL
-        if asked.outcome != "equal":
-            bound = f"{'-' if asked.outcome == 'not lower' else '+'}{margin}"
-        place = f"90% interval {narrow}, margin {bound}"
+        sign = "±" if asked.bound is None else "-" if asked.bound < 0 else "+"
+        place = f"90% interval {self._narrow()}, margin {sign}{margin}"
         also = f"; {self.direction}" if self.direction else ""
         corrected = " after Holm's correction" if inside and not shown else ""
         return f"{'shown' if shown else 'not shown'}{corrected}: {place}{also}"

@@ -1,6 +1,6 @@
-"""The plans, each with its claims: experiments/PLAN.md and experiments/PLAN-pre-norm.md."""
+"""The plans, each with its claims: PLAN.md, PLAN-pre-norm.md and PLAN-biases.md of experiments/."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..reporting.judging import Hypothesis, Question
 from .claims import MARGIN, MEASURES, questions
@@ -82,26 +82,69 @@ _SINGLE = [
 ]
 
 
-def _pre_norm(results: Sequence[Result]) -> list[Question]:
-    """Returns the claims of PLAN-pre-norm.md over the seeds that all five kinds have: nothing is judged before."""
-    kinds = (_LAYERNORM, _NO_OFFSET, _RMSNORM, _OFFSET, _CENTRED)
+def _on_training_loss(
+    results: Sequence[Result],
+    kinds: Sequence[str],
+    claims: Mapping[str, tuple[Contrast, str]],
+    margin: float = 0.0,
+) -> list[Question]:
+    """Returns claims on the training loss, over the seeds that all kinds have.
+
+    Args:
+        results: The trainings that are done.
+        kinds: The names of the plan's rows.
+        claims: The contrast and the outcome of each, by its words.
+        margin: The margin of all.
+    """
     done = [{each.seed for each in results if each.row.name == kind} for kind in kinds]
     whole = [each for each in results if each.seed in set.intersection(*done)]
     measure = MEASURES["train_loss"]
-    rows = {"one": "", "other": ""}
     return [
         Question(
-            **rows,
-            outcome="lower",
+            one="",
+            other="",
+            outcome=outcome,
             claim=claim,
+            margin=margin,
             planned=4,
             pair=contrast.label,
             differences=contrast.differences(whole, measure.value),
             unit=measure.unit,
             digits=measure.digits + 1,
         )
-        for claim, contrast in _CAUSES.items()
+        for claim, (contrast, outcome) in claims.items()
     ]
+
+
+def _pre_norm(results: Sequence[Result]) -> list[Question]:
+    """Returns the claims of PLAN-pre-norm.md."""
+    kinds = (_LAYERNORM, _NO_OFFSET, _RMSNORM, _OFFSET, _CENTRED)
+    claims = {claim: (contrast, "lower") for claim, contrast in _CAUSES.items()}
+    return _on_training_loss(results, kinds, claims)
+
+
+_BIASES = "multi30k_biases"
+_PLAIN = f"{_BIASES}-rmsnorm"
+_WITH_BIASES = f"{_BIASES}-rmsnorm-biases"
+_LAYERNORM_BIASES = f"{_BIASES}-layernorm-biases"
+_LAST_OFFSET = f"{_BIASES}-rmsnorm-last-offset"
+_BY_BIASES = Contrast("RMSNorm with biases minus RMSNorm", {_WITH_BIASES: 1, _PLAIN: -1})
+_BOTH_BIASES = Contrast(
+    "RMSNorm with biases minus LayerNorm with biases", {_WITH_BIASES: 1, _LAYERNORM_BIASES: -1}
+)
+
+
+def _biases(results: Sequence[Result]) -> list[Question]:
+    """Returns the claims of PLAN-biases.md."""
+    kinds = (_PLAIN, _WITH_BIASES, _LAYERNORM_BIASES, _LAST_OFFSET)
+    claims = {
+        "B1: biases lower RMSNorm's loss, by more than 0.005": (_BY_BIASES, "lower"),
+        "B2: with biases, RMSNorm's loss is not higher than LayerNorm's": (
+            _BOTH_BIASES,
+            "not higher",
+        ),
+    }
+    return _on_training_loss(results, kinds, claims, 0.005)
 
 
 PLANS = {  # by the names of their kept reports
@@ -141,6 +184,30 @@ PLANS = {  # by the names of their kept reports
         measures=("train_loss", "valid_loss", "bleu", "chrf"),
         note="BLEU and chrF are those of the checkpoint with the lowest validation loss, over the three test sets, "
         "weighted by sentences.",
+    ),
+    _BIASES: Plan(
+        title="Biases in the place of offsets: planned trainings",
+        page="experiments/PLAN-biases.md",
+        corpora=(_BIASES,),
+        about="Stand-in data, a small model, short trainings: the pre-norm Transformer of `multi30k_pre_norm` with "
+        "3,000 updates. Does RMSNorm need an offset there, or does the model lack biases?",
+        text="The training loss is in nats a unit, with smoothed labels and dropout, over the updates 2,001 to 3,000. "
+        "Both claims are one-sided t tests against the margin.",
+        questions=_biases,
+        contrasts=[
+            _BY_BIASES,
+            _BOTH_BIASES,
+            Contrast(
+                "RMSNorm, offset in the last norm, minus RMSNorm", {_LAST_OFFSET: 1, _PLAIN: -1}
+            ),
+            Contrast(
+                "RMSNorm, offset in the last norm, minus RMSNorm with biases",
+                {_LAST_OFFSET: 1, _WITH_BIASES: -1},
+            ),
+        ],
+        measures=("train_loss", "valid_loss", "bleu", "chrf"),
+        note="All but the training loss of the two claims is exploration. BLEU and chrF are those of the checkpoint "
+        "with the lowest validation loss, over the three test sets, weighted by sentences.",
     ),
 }
 

@@ -36,15 +36,26 @@ def verdict(outcome, differences, **options):
             "not shown: 90% interval [-0.57, -0.23], margin -0.5; lower",
         ),
         ("not higher", [-1.0, -2.0, -3.0], "shown: 90% interval [-3.69, -0.31], margin +0.5"),
-        ("lower", [-1.0, -1.1, -0.9], "shown"),
-        ("higher", [-1.0, -1.1, -0.9], "the opposite: lower"),
-        ("higher", [-1.0, 1.1, 0.9], "not shown"),
+        ("lower", [-0.7, -0.8, -0.6], "shown: 90% interval [-0.87, -0.53], margin -0.5; lower"),
+        ("higher", [0.6, 0.7, 0.5], "not shown: 90% interval [+0.43, +0.77], margin +0.5; higher"),
         ("lower", [-1.0], "not judged before all seeds are there"),
         ("lower", [-1.0, math.nan, 2.0], "not shown"),
     ],
 )
 def test_a_claim_is_judged_by_differences_over_the_seeds(outcome, differences, said):
     assert verdict(outcome, differences) == said
+
+
+@pytest.mark.parametrize(
+    ("outcome", "differences", "said"),
+    [
+        ("lower", [-1.0, -1.1, -0.9], "shown"),
+        ("higher", [-1.0, -1.1, -0.9], "the opposite: lower"),
+        ("higher", [-1.0, 1.1, 0.9], "not shown"),
+    ],
+)
+def test_a_difference_without_a_margin_is_of_any_size(outcome, differences, said):
+    assert verdict(outcome, differences, margin=0) == said
 
 
 def test_nothing_is_judged_before_all_planned_seeds_are_there():
@@ -56,7 +67,7 @@ def test_nothing_is_judged_before_all_planned_seeds_are_there():
 
 def test_claims_of_a_family_are_corrected_for_their_number_equality_too():
     """The p-values of these differences are 0.013 and 0.015: significant alone, and not as one of five."""
-    higher = replace(ASKED, outcome="higher", differences=[0.9, 1.4, 1.2, 0.5])
+    higher = replace(ASKED, outcome="higher", margin=0, differences=[0.9, 1.4, 1.2, 0.5])
     equal = replace(ASKED, differences=[0.3, 0.05, -0.3, 0.0])
     for asked, place in ((higher, ""), (equal, ": 90% interval [-0.28, +0.30], margin ±0.5")):
         assert judge([asked])[0].verdict == f"shown{place}"
