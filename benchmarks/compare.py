@@ -1,16 +1,20 @@
-"""Times two commits in turn and fails where the second is slower. `make compare BASE=COMMIT` runs
-it.
+"""Times two commits in turn and fails where the second is slower.
 
-    make compare BASE=main                                  # the working tree against main
-    make compare BASE=v1 HEAD=main FULL=1                   # more rounds, first updates with empty caches
-    make compare BASE=main ONLY="updates layer" RT=1        # some groups; real-time priority, which needs root
-    make compare BASE=main ACCEPT="eager: one rule"         # a loss that is wanted, and why
+    make compare BASE=main                             # the working tree against main
+    make compare BASE=v1 HEAD=main FULL=1              # more rounds; empty caches too
+    make compare BASE=main ONLY="updates layer" RT=1   # real-time priority, which needs root
+    make compare BASE=main ACCEPT="eager: one rule"    # a loss that is wanted, and why
 
 Each figure is head over base, with the noise: the base against itself, in the same turns. Head is
 slower where the ratio is above 1.05 and further from 1 than twice the noise, and is again when
 measured once more; the exit status is 1 then. Figures of fewer than three rounds, and those that
 the base has not measured twice, have a noise of at least 5%. A figure that a commit lacks is `-`.
 ACCEPT names figures by words that are all in their names; `;` separates entries.
+
+A checkout is driven by what it publishes: the commands of nmt, options of its configuration, the
+signature of an export, and rmsnorm_tf. So names inside nmt may change and BASE may be any commit
+that has these. Only a new name of an option that compare_work.py gives would need a file for each
+side there.
 """
 
 import argparse
@@ -19,6 +23,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -28,8 +33,8 @@ from benchmarks import compare_work as work
 from benchmarks.compare_sides import PLACE, Side
 from benchmarks.runner import ROOT, noise, ratio
 
-SLOWER = 0.05  # the least loss that counts, and the least noise of a figure of few rounds
-ONCE = 0.05
+SLOWER = 0.05  # the least loss that counts
+ONCE = 0.05  # the least noise of a figure of few rounds
 NOISY = 0.1
 BASE = "base"
 HEAD = "head"
@@ -81,14 +86,12 @@ def checkout(commit: str) -> Path:
     git = partial(subprocess.run, capture_output=True, text=True, cwd=ROOT)
     digest = git(["git", "rev-parse", "--verify", f"{commit}^{{commit}}"]).stdout.strip()
     if not digest or git(["git", "cat-file", "-e", f"{digest}:nmt/__main__.py"]).returncode:
-        print(
-            f"compare.py: {commit} is no commit of this repository, or has no nmt/__main__.py",
-            file=sys.stderr,
-        )
+        print(f"compare.py: {commit} is no commit with a nmt/__main__.py", file=sys.stderr)
         sys.exit(2)
     folder = PLACE / digest[:12]
     if not folder.exists():
-        (part := folder.with_suffix(".part")).mkdir(exist_ok=True)
+        part = folder.with_suffix(".part")
+        part.mkdir(exist_ok=True)
         archive = subprocess.check_output(["git", "archive", digest, "nmt", "rmsnorm_tf"], cwd=ROOT)
         subprocess.run(["tar", "-x", "-C", part], input=archive, check=True)
         part.rename(folder)
@@ -99,23 +102,21 @@ def sides_of(base: str, head: str | None) -> list[Side]:
     """Returns base, head and base again."""
     PLACE.mkdir(parents=True, exist_ok=True)
     folders = {BASE: checkout(base), HEAD: checkout(head) if head else ROOT}
-    for folder in folders.values():
-        subprocess.run(
-            [sys.executable, "-m", "compileall", "-q", "nmt", "rmsnorm_tf"], cwd=folder, check=True
-        )
-    found = []
-    for name, folder in [*folders.items(), (AGAIN, folders[BASE])]:
-        (cache := PLACE / "cache" / ("tree" if folder == ROOT else folder.name)).mkdir(
-            parents=True, exist_ok=True
-        )
-        found.append(Side(name, folder, cache))
-    return found
+    sides = {}
+    for name, folder in folders.items():
+        compile_all = [sys.executable, "-m", "compileall", "-q", "nmt", "rmsnorm_tf"]
+        subprocess.run(compile_all, cwd=folder, check=True)
+        cache = PLACE / "cache" / ("tree" if folder == ROOT else folder.name)
+        cache.mkdir(parents=True, exist_ok=True)
+        sides[name] = Side(name, folder, cache)
+    return [*sides.values(), replace(sides[BASE], name=AGAIN)]
 
 
 def accepted(name: str, entries: Sequence[str]) -> str | None:
     """Returns the reason why a figure may be slower, if an entry `WORDS: REASON` names it."""
     words = set(name.replace(",", " ").replace(":", " ").split())
-    for wanted, _, reason in (entry.partition(":") for entry in entries):
+    for entry in entries:
+        wanted, _, reason = entry.partition(":")
         if set(wanted.split()) <= words:
             return reason.strip()
     return None
@@ -133,9 +134,11 @@ def lines(found: Sequence[Row], verdicts: Mapping[str, str]) -> Iterator[str]:
     """Yields the table."""
     yield f"{'figure':60}{BASE:>9}{HEAD:>9}{'ratio':>9}{'noise':>9}"
     for each in found:
-        ratios = ("-" if value is None else f"{value:.3f}" for value in (each.ratio, each.noise))
-        cells = "".join(f"{cell:>9}" for cell in (number(each.base), number(each.head), *ratios))
-        yield f"{each.name:60}{cells}  {verdicts.get(each.name, '')}".rstrip()
+        cells = [number(each.base), number(each.head), "-", "-"]
+        if each.ratio is not None:
+            cells[2:] = [f"{each.ratio:.3f}", f"{each.noise:.3f}"]
+        line = f"{each.name:60}" + "".join(f"{cell:>9}" for cell in cells)
+        yield f"{line}  {verdicts.get(each.name, '')}".rstrip()
 
 
 def number(value: float | None) -> str:
@@ -174,43 +177,33 @@ def compare(
             found[figure] = second
     print("\n".join(lines(list(found.values()), verdicts)))
     if noisy := sum((each.noise or 0) > NOISY for each in found.values()):
-        print(
-            f"\n{noisy} of {len(found)} figures have a noise above {NOISY:.0%}: measure on a quiet machine, with RT=1"
-        )
+        print(f"\n{noisy} of {len(found)} figures have a noise above {NOISY:.0%}:", end=" ")
+        print("measure on a quiet machine, with RT=1")
     return any(verdict.startswith("SLOWER") for verdict in verdicts.values())
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("base", metavar="BASE", help="a commit")
-    parser.add_argument("--head", metavar="COMMIT", help="default: the working tree")
-    parser.add_argument(
-        "--only", default="", metavar="WORDS", help="groups whose names have one of these words"
-    )
-    parser.add_argument(
-        "--accept", default="", metavar="'WORDS: REASON; ...'", help="losses that are wanted"
-    )
-    parser.add_argument(
-        "--full", action="store_true", help="more rounds, and first updates with empty caches"
-    )
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
+    add = partial(parser.add_argument, default="")
+    add("base", metavar="BASE", help="a commit")
+    add("--head", metavar="COMMIT", help="default: the working tree")
+    add("--only", metavar="WORDS", help="groups whose names have one of these words")
+    add("--accept", metavar="'WORDS: REASON; ...'", help="losses that are wanted")
+    parser.add_argument("--full", action="store_true", help="more rounds, and empty caches too")
     options = parser.parse_args()
     accept = [entry for entry in options.accept.split(";") if entry.strip()]
-    if without := [entry for entry in accept if not all(map(str.strip, entry.partition(":")[::2]))]:
-        parser.error(f"{without[0].strip()!r} is accepted without a reason; give 'WORDS: REASON'")
+    for entry in accept:
+        if not all(map(str.strip, entry.partition(":")[::2])):
+            parser.error(f"{entry.strip()!r} is accepted without a reason; give 'WORDS: REASON'")
     words = set(options.only.split())
-    chosen = {
-        name: group for name, group in groups().items() if not words or words & set(name.split())
-    }
+    known = groups()
+    chosen = {name: known[name] for name in known if not words or words & set(name.split())}
     if not chosen:
-        parser.error(
-            f"no group has one of the words {options.only}; the groups are {', '.join(groups())}"
-        )
+        parser.error(f"no group has a word of {options.only!r}; there are {', '.join(known)}")
     begun = time.monotonic()
-    slower = compare(
-        sides_of(options.base, options.head), chosen, work.FULL if options.full else 3, accept
-    )
+    rounds = work.FULL if options.full else 3
+    slower = compare(sides_of(options.base, options.head), chosen, rounds, accept)
     print(f"\nSeconds (m: thousandths) or MiB. Measured in {time.monotonic() - begun:.0f} s.")
     sys.exit(1 if slower else 0)
 

@@ -1,4 +1,4 @@
-"""The processes of benchmarks/compare.py: commands, trainings that pause, and workers, each of one checkout."""
+"""Starts the processes of benchmarks/compare.py, each of one checkout."""
 
 import contextlib
 import os
@@ -18,9 +18,9 @@ from benchmarks.runner import ROOT, Worker
 
 PLACE = ROOT / "build" / "compare"
 LIMIT = 1800  # seconds that anything may take, on a busy machine too
-COUNT = re.compile(
-    rb"\b(\d+)/\d+ \[|\bupdate (\d+)\b"
-)  # updates so far, of a progress bar or of a message
+# The updates so far, in a progress bar or in a message.
+COUNT = re.compile(rb"\b(\d+)/\d+ \[|\bupdate (\d+)\b")
+NOT_INHERITED = ("NMT_", "TF_", "XLA_")
 
 
 class Failed(Exception):
@@ -44,33 +44,21 @@ class Side:
 
     def environment(self, **more: str) -> dict[str, str]:
         """Returns the variables of its processes, which import the packages of the checkout."""
-        kept = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("NMT_", "TF_", "XLA_"))
-        }
-        given = {
-            "PYTHONPATH": str(self.checkout),
-            "XDG_CACHE_HOME": str(self.cache),
-            "TF_CPP_MIN_LOG_LEVEL": "3",
-        }
-        return kept | given | more
+        kept = {name: os.environ[name] for name in os.environ if not name.startswith(NOT_INHERITED)}
+        given = {"PYTHONPATH": str(self.checkout), "XDG_CACHE_HOME": str(self.cache)}
+        return kept | given | {"TF_CPP_MIN_LOG_LEVEL": "3"} | more
 
     def python(self, *arguments: object, **environment: str) -> dict[str, Any]:
         """Returns how to start Python in the checkout, with its messages in a pipe."""
-        place = {
-            "cwd": self.checkout,
-            "env": self.environment(**environment),
-            "stderr": subprocess.PIPE,
-        }
-        return {"args": [sys.executable, *map(str, arguments)], **place}
+        place = {"cwd": self.checkout, "env": self.environment(**environment)}
+        command = [sys.executable, *map(str, arguments)]
+        return {"args": command, "stderr": subprocess.PIPE, **place}
 
     def run(self, *arguments: object) -> bool:
         """Runs Python to its end."""
+        start = self.python(*arguments)
         try:
-            ended = subprocess.run(
-                **self.python(*arguments), stdout=subprocess.DEVNULL, timeout=LIMIT
-            )
+            ended = subprocess.run(**start, stdout=subprocess.DEVNULL, timeout=LIMIT)
         except subprocess.TimeoutExpired:
             raise Failed(f"not done after {LIMIT} s".encode()) from None
         if ended.returncode:
@@ -105,9 +93,7 @@ class Training(Process):
     def __init__(self, side: Side, options: Path):
         self._folder = tempfile.TemporaryDirectory(dir=PLACE)
         arguments = ("-m", "nmt", "train", "-m", self._folder.name, "--config", options)
-        super().__init__(
-            side, *arguments, TQDM_MININTERVAL="0"
-        )  # a progress bar then shows each update
+        super().__init__(side, *arguments, TQDM_MININTERVAL="0")  # the bar shows each update
         self._printed = b""
         self._updates = 0
 
@@ -127,9 +113,8 @@ class Training(Process):
         self._printed = (self._printed + read)[-(2**12) :]
         if not read:
             raise Failed(self._printed)
-        self._updates = max(
-            [self._updates, *(int(bar or message) for bar, message in COUNT.findall(self._printed))]
-        )
+        for bar, message in COUNT.findall(self._printed):
+            self._updates = max(self._updates, int(bar or message))
 
     def peak(self) -> float:
         """Returns its peak memory in MiB."""
@@ -145,9 +130,8 @@ class Translation(Process):
     """A `translate` that translates lines when it gets them."""
 
     def __init__(self, side: Side, model: Path):
-        super().__init__(
-            side, "-m", "nmt", "translate", "-m", model, PYTHONUNBUFFERED="1", TQDM_DISABLE="1"
-        )
+        arguments = ("-m", "nmt", "translate", "-m", model)
+        super().__init__(side, *arguments, PYTHONUNBUFFERED="1", TQDM_DISABLE="1")
 
     def seconds(self, lines: Sequence[str]) -> float:
         """Lets it translate lines, and returns the seconds."""
@@ -165,12 +149,9 @@ class TaskWorker(Worker):
 
     def __init__(self, side: Side, **environment: str):
         script = Path(__file__).with_name("compare_worker.py")
-        options = {
-            "env": side.environment(**environment),
-            "cwd": side.checkout,
-            "stderr": subprocess.DEVNULL,
-        }
-        super().__init__([sys.executable, script, side.checkout], **options)
+        command = [sys.executable, script, side.checkout]
+        place = {"cwd": side.checkout, "env": side.environment(**environment)}
+        super().__init__(command, stderr=subprocess.DEVNULL, **place)
 
     def seconds(self, kind: str, arguments: Mapping[str, Any]) -> float:
         """Returns the seconds of a turn."""

@@ -34,29 +34,22 @@ MODELS = {
 
 
 def write_text(folder: Path, words: int, lengths: tuple[int, int], pairs: int) -> dict[str, Any]:
-    """Writes made-up sentence pairs that correspond word for word, and returns the options that name them."""
-    generator = random.Random(0)
+    """Writes made-up pairs, equal word for word, and returns the options that name them."""
     folder.mkdir(parents=True, exist_ok=True)
-    texts = [
-        [generator.randrange(words - 2) for _ in range(generator.randint(*lengths))]
-        for _ in range(pairs)
-    ]
-    options: dict[str, Any] = {
-        "maxlen": lengths[1] + 1,
-        "valid_freq": 1_000_000,
-        "beam_size": 1,
-        "batch_size": 80,
-    }
+    options: dict[str, Any] = {"maxlen": lengths[1] + 1, "valid_freq": 1_000_000}
+    options |= {"beam_size": 1, "batch_size": 80}
     for side in SIDES:
-        ids = {"eos": 0, "UNK": 1, **{f"{side}{number}": number + 2 for number in range(words - 2)}}
-        (folder / f"{side}.json").write_text(json.dumps(ids))
-        lines = [" ".join(f"{side}{number}" for number in text) + "\n" for text in texts]
+        generator = random.Random(0)
+        known = ["eos", "UNK", *(f"{side}{number}" for number in range(words - 2))]
+        (folder / f"{side}.json").write_text(json.dumps({word: i for i, word in enumerate(known)}))
+        lines = []
+        for _ in range(pairs):
+            text = generator.choices(known[2:], k=generator.randint(*lengths))
+            lines.append(" ".join(text) + "\n")
         (folder / f"train.{side}").write_text("".join(lines))
         (folder / f"valid.{side}").write_text(lines[0])
-        options |= {
-            f"{side}_dataset": f"{folder}/train.{side}",
-            f"valid_{side}_dataset": f"{folder}/valid.{side}",
-        }
+        options[f"{side}_dataset"] = f"{folder}/train.{side}"
+        options[f"valid_{side}_dataset"] = f"{folder}/valid.{side}"
     return options | {"dictionaries": [f"{folder}/{side}.json" for side in SIDES]}
 
 
@@ -67,7 +60,7 @@ def write_options(name: str, options: Mapping[str, Any]) -> Path:
 
 
 def attempt(side: Side, call: Callable[[], float]) -> float | None:
-    """Returns what a call returns, or None where a checkout cannot do what is asked, and says why."""
+    """Returns what a call returns, or None, with a message, where a checkout cannot do it."""
     try:
         return call()
     except Failed as error:
@@ -90,8 +83,7 @@ def in_turn(calls: Mapping[Side, Callable[[], float]], rounds: int) -> dict[str,
 def updates(
     sides: Sequence[Side], rounds: int, names: Sequence[str], model: str, dtype: str
 ) -> Figures:
-    """Measures updates, the first one from the start of the command on, and the peak memory of
-    these trainings.
+    """Measures updates, the first one from the command on, and the peak memory of these trainings.
 
     In full, it measures the first update without caches too.
     """
@@ -106,51 +98,43 @@ def updates(
         trainings = {side: stack.enter_context(Training(side, options)) for side in sides}
         calls = {side: partial(training.seconds, 1) for side, training in trainings.items()}
         warm = sides
-        if not names:  # fills the caches; the first update of the last side, the base again, is of no other use then
+        if not names:  # fills the caches; base again has no first update then
             *warm, again = sides
-            fills = {side: partial(_first_update, side, options) for side in warm} | {
-                again: calls[again]
-            }
+            fills = {side: partial(_first_update, side, options) for side in warm}
+            fills[again] = calls[again]
             each_checkout(lambda side: attempt(side, fills[side]), sides)
         first = in_turn({side: calls[side] for side in warm}, 1)
         in_turn(calls, 1)  # warm-up
         seconds = in_turn(calls, 2 * rounds - 1)
         peaks = {side.name: [trainings[side].peak()] for side in warm if side.name in seconds}
-    return found | {
-        f"{name}: update": seconds,
-        f"{name}: first update": first,
-        f"{name}: peak memory": peaks,
-    }
+    measured = {"update": seconds, "first update": first, "peak memory": peaks}
+    return found | {f"{name}: {what}": values for what, values in measured.items()}
 
 
 def _first_update(side: Side, options: Path, without_cache: bool = False) -> float:
-    with (
-        _folder() as empty,
-        Training(replace(side, cache=Path(empty)) if without_cache else side, options) as training,
-    ):
-        return training.seconds(1)
+    with _folder() as empty:
+        used = replace(side, cache=Path(empty)) if without_cache else side
+        with Training(used, options) as training:
+            return training.seconds(1)
 
 
 def each_checkout(function: Callable[[Side], object], sides: Sequence[Side]) -> None:
-    """Calls a function with a side of each checkout, two at a time: what it does is not measured."""
+    """Calls a function with a side of each checkout, two at a time, without measuring it."""
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(function, {side.checkout: side for side in sides}.values()))
 
 
 def translation(sides: Sequence[Side], rounds: int, _: Sequence[str]) -> Figures:
-    """Measures `translate`: its start with one sentence, and sentences that come on its standard input later."""
+    """Measures `translate`: its start with one sentence, and sentences that come later."""
     model, lines = _trained(sides[0])
     with contextlib.ExitStack() as stack:
         calls = {side: stack.enter_context(Translation(side, model)).seconds for side in sides}
         first = in_turn({side: partial(call, lines[:1]) for side, call in calls.items()}, 1)
-        calls = {
-            side: partial(call, lines[:MANY]) for side, call in calls.items() if side.name in first
-        }
-        in_turn(calls, 2)  # warm-up
-        return {
-            "translate: start": first,
-            f"translate: {MANY} sentences": in_turn(calls, 2 * rounds),
-        }
+        started = [side for side in sides if side.name in first]
+        many = {side: partial(calls[side], lines[:MANY]) for side in started}
+        in_turn(many, 2)  # warm-up
+        seconds = in_turn(many, 2 * rounds)
+        return {"translate: start": first, f"translate: {MANY} sentences": seconds}
 
 
 def saved_model(sides: Sequence[Side], rounds: int, names: Sequence[str]) -> Figures:
@@ -171,21 +155,20 @@ def saved_model(sides: Sequence[Side], rounds: int, names: Sequence[str]) -> Fig
 
 
 def _trained(side: Side) -> tuple[Path, list[str]]:
-    """Returns the folder of a Transformer that a checkout has trained, now or in an earlier run, and its sentences."""
+    """Returns the folder of a Transformer and its sentences; trains it if no earlier run has."""
     text = write_text(PLACE / "translation", 300, (12, 15), 8000)
-    path = write_options(
-        "translate",
-        {**text, **transformer_options(128, 2), "learning_rate": 0.003, "finish_after": TRAINED},
-    )
+    training = {"learning_rate": 0.003, "finish_after": TRAINED}
+    path = write_options("translate", {**text, **transformer_options(128, 2), **training})
     folder = side.cache / f"translate {hashlib.sha256(path.read_bytes()).hexdigest()[:8]}"
     train = partial(side.run, "-m", "nmt", "train", "-m", folder, "--config", path)
-    if not (done := folder.with_suffix(".done")).exists() and attempt(side, train):
+    done = folder.with_suffix(".done")
+    if not done.exists() and attempt(side, train):
         done.touch()
     return folder, Path(text["source_dataset"]).read_text().splitlines()
 
 
 def layer(sides: Sequence[Side], rounds: int, names: Sequence[str]) -> Figures:
-    """Measures the import of the package, passes of a layer, and steps of `fit` of narrow residual layers."""
+    """Measures the import of the package, passes of a layer, and steps of `fit`."""
     tasks: dict[str, tuple[str, dict[str, Any]]] = {"import rmsnorm_tf": ("import", {})}
     for (shape, dtype), mode, passes in itertools.product(LAYERS, MODES, PASSES):
         given = {"shape": shape, "dtype": dtype, "mode": mode, "passes": passes}

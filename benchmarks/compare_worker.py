@@ -1,5 +1,4 @@
-"""Runs what benchmarks/compare.py times within a process: import, the layer, steps of `fit`, and an
-exported model.
+"""Runs what benchmarks/compare.py times within a process: the package, and an exported model.
 
     python benchmarks/compare_worker.py CHECKOUT
 
@@ -39,9 +38,8 @@ def saved_model_call(exports, lines):
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
 
-    serve = tf.saved_model.load(os.path.join(exports, os.path.basename(sys.argv[1]))).signatures[
-        "serving_default"
-    ]
+    loaded = tf.saved_model.load(os.path.join(exports, os.path.basename(sys.argv[1])))
+    serve = loaded.signatures["serving_default"]
     sources = tf.constant(lines)
     return lambda: serve(sources=sources)["translations"].numpy()
 

@@ -53,7 +53,7 @@ def ours(model):
 
 
 def savedmodel(model):
-    """Returns a function that calls an export as a server does: batches side by side, sorted by length."""
+    """Returns a function that calls an export as a server does, in batches sorted by length."""
     from nmt.load_tensorflow import load_tensorflow
 
     tf = load_tensorflow(translates=True)  # as `nmt serve` does
@@ -109,20 +109,18 @@ def ctranslate2(model, settings):
         """Returns the batch size that is the fastest for these lines."""
         if len(lines) <= SIZES[0]:
             return SIZES[0]
-        taken = {
-            size: min(turn(lambda size=size: translate(lines, size), 1) for _ in range(2))
-            for size in SIZES
-        }
-        return min(taken, key=taken.get)
+        seconds = seconds_of({size: partial(translate, lines, size) for size in SIZES}, 1)
+        return min(seconds, key=seconds.get)
 
     return translate
 
 
+ENGINES = {"ours": ours, "savedmodel": savedmodel, "ctranslate2": ctranslate2}
+
+
 def serve(kind, model, text, output, *settings):
-    """Writes the translations of a text to a file, then answers with the seconds of all lines or of a single one."""
-    translate = {"ours": ours, "savedmodel": savedmodel, "ctranslate2": ctranslate2}[kind](
-        model, *settings
-    )
+    """Writes the translations of a text, then answers with the seconds of all lines or of one."""
+    translate = ENGINES[kind](model, *settings)
     lines = Path(text).read_bytes().split(b"\n")[:-1]
     Path(output).write_text("".join(f"{line}\n" for line in translate(lines)), encoding="utf-8")
 
@@ -134,23 +132,14 @@ def serve(kind, model, text, output, *settings):
 
 
 def start_engines(options, folder):
-    """Returns processes by name; each has translated the text once, to a file of its name in the folder."""
+    """Returns processes by name; each has translated the text, to a file of its name."""
     text = Path(options.input).resolve()
     model = Path(options.model).resolve()
     engines = {}
 
     def start(name, kind, path, *settings):
-        command = [
-            sys.executable,
-            __file__,
-            "--engine",
-            kind,
-            path,
-            text,
-            Path(folder, name),
-            *settings,
-        ]
-        engines[name] = Worker(command, stderr=subprocess.DEVNULL)
+        command = [sys.executable, __file__, "--engine", kind, path, text, Path(folder, name)]
+        engines[name] = Worker([*command, *settings], stderr=subprocess.DEVNULL)
         engines[name].ask("all")
 
     start("ours", "ours", model)
@@ -165,16 +154,15 @@ def start_engines(options, folder):
 
 
 def compared(options, outputs):
-    """Returns how many translations of each engine are equal to ours, and BLEU if there is a reference."""
-    lines = {name: path.read_text(encoding="utf-8").splitlines() for name, path in outputs.items()}
-    found = {
-        name: {"equal": sum(map(str.__eq__, each, lines["ours"]))} for name, each in lines.items()
-    }
-    if options.reference:
-        import sacrebleu
+    """Returns how many translations of each engine are ours, and BLEU if there is a reference."""
+    import sacrebleu
 
-        references = Path(options.reference).read_text(encoding="utf-8").splitlines()
-        for name, each in lines.items():
+    lines = {name: path.read_text(encoding="utf-8").splitlines() for name, path in outputs.items()}
+    found = {}
+    for name, each in lines.items():
+        found[name] = {"equal": sum(map(str.__eq__, each, lines["ours"]))}
+        if options.reference:
+            references = Path(options.reference).read_text(encoding="utf-8").splitlines()
             found[name]["bleu"] = sacrebleu.corpus_bleu(each, [references]).score
     return found
 
@@ -195,27 +183,18 @@ def main():
             engines = start_engines(options, folder)
         except RuntimeError as error:
             sys.exit(f"decoding.py: {error}")
-        seconds = seconds_of(
-            {name: partial(engine.ask, "all") for name, engine in engines.items()}, options.rounds
-        )
-        figures = {
-            "speeds": {
-                name: [sentences / each for each in taken] for name, taken in seconds.items()
-            },
-            "latency": {
-                name: [engine.ask("one") for _ in range(2)] for name, engine in engines.items()
-            },
-            "translations": compared(options, {name: Path(folder, name) for name in engines}),
-        }
+        calls = {name: partial(engine.ask, "all") for name, engine in engines.items()}
+        speeds = {}
+        for name, seconds in seconds_of(calls, options.rounds).items():
+            speeds[name] = [sentences / each for each in seconds]
+        latency = {name: [engine.ask("one"), engine.ask("one")] for name, engine in engines.items()}
+        texts = compared(options, {name: Path(folder, name) for name in engines})
         for engine in engines.values():
             engine.__exit__()
-    config = {
-        "model_type": "rnn",
-        **json.loads(Path(options.model, "config.json").read_text()),
-    }  # older ones lack it
-    described = {
-        name: config[name] for name in ("model_type", "state_size", "layer_normalization_type")
-    }
+    figures = {"speeds": speeds, "latency": latency, "translations": texts}
+    config = json.loads(Path(options.model, "config.json").read_text())
+    names = ("model_type", "state_size", "layer_normalization_type")
+    described = {name: config[name] for name in names}
     tables.publish(options, "decoding", figures, sentences=sentences, **described)
 
 

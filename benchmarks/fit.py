@@ -43,8 +43,8 @@ NORMS = {
     NONE: keras.layers.Identity,
     KERAS: keras.layers.RMSNormalization,
     AGAIN: keras.layers.RMSNormalization,
+    LAYERNORM: keras.layers.LayerNormalization,
 }
-NORMS[LAYERNORM] = keras.layers.LayerNormalization
 
 
 def residual(norm: Callable[[], keras.layers.Layer], units: int) -> keras.Model:
@@ -60,22 +60,20 @@ def step(norm: Callable[[], keras.layers.Layer], units: int, mode: str) -> Calla
     keras.utils.set_random_seed(0)
     model = residual(norm, units)
     model.compile(keras.optimizers.Adam(1e-3), "mse", **MODES[mode])
-    x = keras.ops.convert_to_tensor(
-        np.random.default_rng(0).normal(size=(BATCH, TIME, units)).astype("float32")
-    )
+    generator = np.random.default_rng(0)
+    x = keras.ops.convert_to_tensor(generator.normal(size=(BATCH, TIME, units)), "float32")
     return functools.partial(model.train_on_batch, x, x[..., :1])
 
 
 def measure(units: int, mode: str) -> dict[str, list[float]]:
-    """Returns the seconds of a step in each round, by norm; LayerNorm and none only in the default mode."""
+    """Returns the seconds of a step in each round, by norm; two of them by default only."""
     from rmsnorm_tf import RMSNormalization
 
     norms = {OURS: RMSNormalization, **NORMS}
     if mode != "default":
         norms = {name: norms[name] for name in (OURS, KERAS, AGAIN)}
-    return seconds_of(
-        {name: step(norm, units, mode) for name, norm in norms.items()}, ROUNDS[units]
-    )
+    calls = {name: step(norm, units, mode) for name, norm in norms.items()}
+    return seconds_of(calls, ROUNDS[units])
 
 
 def main() -> None:
@@ -86,10 +84,9 @@ def main() -> None:
     if options.worker:
         answer(lambda asked: measure(*asked))
         return
-    old = (
-        options.json is not None and options.json.is_file()
-    )  # gets the new figures besides its own
-    figures: dict[str, dict] = json.loads(options.json.read_text())["figures"] if old else {}
+    figures: dict[str, dict] = {}
+    if options.json and options.json.is_file():  # keeps what this run does not measure
+        figures = json.loads(options.json.read_text())["figures"]
     cells = list(itertools.product(map(str, options.units), options.modes))
     for units, mode in cells:
         figures.setdefault(units, {})[mode] = collections.defaultdict(list)
@@ -99,11 +96,8 @@ def main() -> None:
                 found = worker.ask([int(units), mode])
                 for name, seconds in found.items():
                     figures[units][mode][name] += seconds
-                ratios = [f"{ratio(found[name], found[KERAS]):.2f}" for name in (OURS, AGAIN)]
-                print(
-                    f"{units} units, {mode}: {ratios[0]} of Keras's time, Keras's again {ratios[1]}",
-                    flush=True,
-                )
+                over = {name: round(ratio(found[name], found[KERAS]), 2) for name in (OURS, AGAIN)}
+                print(f"{units} units, {mode}, over Keras: {over}", flush=True)
     write_log(options.json, "fit", options={"rounds": ROUNDS, "depths": DEPTHS}, figures=figures)
 
 

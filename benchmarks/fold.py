@@ -8,6 +8,7 @@ Models have random weights. The original and the converted model run in turn for
 graph mode: inference for LayerNorm models, a training step (SGD) for RMSNorm models.
 """
 
+import functools
 import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -26,10 +27,10 @@ MODELS = {**hub_models.LAYER_NORM, **hub_models.RMS_NORM}
 
 
 def difference(model, converted, inputs):
-    expected, actual = (keras.tree.flatten(m(inputs, training=False)) for m in (model, converted))
-    return max(
-        np.max(np.abs(a - e)) / np.max(np.abs(e)) for a, e in zip(actual, expected, strict=True)
-    )
+    expected = keras.tree.flatten(model(inputs, training=False))
+    actual = keras.tree.flatten(converted(inputs, training=False))
+    pairs = zip(actual, expected, strict=True)
+    return max(np.max(np.abs(a - e)) / np.max(np.abs(e)) for a, e in pairs)
 
 
 def inference(model, inputs):
@@ -38,36 +39,35 @@ def inference(model, inputs):
     return lambda: run()[0].numpy()
 
 
+CONVERTS = {
+    "replace_rms_norm": (replace_rms_norm, training_step),
+    "fold_layer_norm": (functools.partial(fold_layer_norm, for_inference=True), inference),
+}
+
+
 def main():
-    options = parser_of(
-        __doc__, models=list(MODELS), width=256, depth=4, batch=8, length=64, rounds=25
-    ).parse_args()
+    sizes = {"width": 256, "depth": 4, "batch": 8, "length": 64}
+    options = parser_of(__doc__, models=list(MODELS), **sizes, rounds=25).parse_args()
     figures = {}
     for name in options.models:
         keras.utils.clear_session()
-        model, converted = (
-            hub_models.draw(MODELS[name](options.width, options.depth, options.length))
-            for _ in "ab"
-        )
+        given = (options.width, options.depth, options.length)
+        model = hub_models.draw(MODELS[name](*given))
+        converted = MODELS[name](*given)
         converted.set_weights(model.get_weights())
         inputs = hub_models.inputs_for(model, options.batch, options.length)
         inputs = keras.tree.map_structure(tf.constant, inputs)
-        replaces = name in hub_models.RMS_NORM
-        report = (
-            replace_rms_norm(converted)
-            if replaces
-            else fold_layer_norm(converted, for_inference=True)
-        )
-        make = training_step if replaces else inference
+        convert = "replace_rms_norm" if name in hub_models.RMS_NORM else "fold_layer_norm"
+        function, make = CONVERTS[convert]
+        report = function(converted)
+        calls = {"before": make(model, inputs), "after": make(converted, inputs)}
         converts = sum(entry.converted for entry in report.entries)
         figures[name] = {
-            "converts": "replace_rms_norm" if replaces else "fold_layer_norm",
+            "converts": convert,
             "converted": converts,
             "left": len(report.entries) - converts,
             "difference": float(difference(model, converted, inputs)),
-            "seconds": seconds_of(
-                {"before": make(model, inputs), "after": make(converted, inputs)}, options.rounds
-            ),
+            "seconds": seconds_of(calls, options.rounds),
         }
         print(name, f"{ratio(*reversed(figures[name]['seconds'].values())):.3f}", flush=True)
     tables.publish(options, "fold", figures)

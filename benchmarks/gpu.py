@@ -1,7 +1,7 @@
 """Times the compiled programs of the layer and of a model's gradient on a GPU, and prints tables.
 
     python benchmarks/gpu_programs.py build/gpu                 # needs TensorFlow and no GPU
-    python benchmarks/gpu.py build/gpu --json build/gpu.json    # needs JAX on the GPU and no TensorFlow
+    python benchmarks/gpu.py build/gpu --json build/gpu.json    # needs JAX on the GPU
 
 A `tf.function(jit_compile=True)` is the same XLA program on every machine. So one machine with
 TensorFlow makes the programs, and another measures them with JAX, in at most eight minutes. The
@@ -51,25 +51,16 @@ def main() -> None:
     measured = []
     for group, programs in groups.items():
         if time.monotonic() - begun > options.seconds:
-            print(
-                f"{len(groups) - len(measured)} groups are left out after {options.seconds} s",
-                flush=True,
-            )
+            print(f"{len(groups) - len(measured)} groups are left out: no time", flush=True)
             break
-        measured.append(
-            {
-                "group": json.loads(group),
-                "kinds": _measure_group(programs, options.folder, options.rounds),
-            }
-        )
+        kinds = _measure_group(programs, options.folder, options.rounds)
+        measured.append({"group": json.loads(group), "kinds": kinds})
         device = jax.devices()[0].device_kind
         write_log(options.json, "gpu", device=device, versions=versions, groups=measured)
         print(group)
-        for kind, found in measured[-1]["kinds"].items():
-            times = (
-                f"{1e3 * np.median(found['rounds']):.4f} ms, difference {found['difference']:.0e}"
-            )
-            print(f"  {kind}: {times}", flush=True)
+        for kind, found in kinds.items():
+            milliseconds = f"{1e3 * np.median(found['rounds']):.4f} ms"
+            print(f"  {kind}: {milliseconds}, difference {found['difference']:.0e}", flush=True)
     for lines in gpu({"groups": measured}):
         print("", *lines, sep="\n")
 
@@ -100,10 +91,7 @@ def _measure_group(programs, folder, rounds):
 
 def _load(program, hlo):
     """Returns a compiled function of a program's inputs and weights, from its HLO."""
-    inputs, outputs = (
-        [jax.ShapeDtypeStruct(each["shape"], each["dtype"]) for each in program[name]]
-        for name in ("inputs", "outputs")
-    )
+    inputs, outputs = map(_shapes, (program["inputs"], program["outputs"]))
 
     # JAX can call exported functions only. So export one with the same inputs and outputs, then
     # replace its code.
@@ -118,10 +106,17 @@ def _load(program, hlo):
     return jax.jit(exported.call).lower(*inputs).compile()
 
 
+def _shapes(described):
+    return [jax.ShapeDtypeStruct(each["shape"], each["dtype"]) for each in described]
+
+
 def _copies(arrays):
     """Returns the arrays and enough copies of them to exceed the cache."""
-    count = min(_MOST_COPIES, 1 + _CACHE_BYTES // sum(each.nbytes for each in arrays))
-    return [arrays, *([jax.numpy.copy(each) for each in arrays] for _ in range(count - 1))]
+    found = [arrays]
+    size = sum(each.nbytes for each in arrays)
+    while len(found) < _MOST_COPIES and len(found) * size <= _CACHE_BYTES:
+        found.append(list(map(jax.numpy.copy, arrays)))
+    return found
 
 
 def _run(function, inputs, count):
@@ -132,7 +127,7 @@ def _run(function, inputs, count):
 
 
 def _busy(call):
-    """Returns the seconds that the GPU computes during one call, or None if no GPU shows in the profile."""
+    """Returns the seconds that the GPU computes during one call, or None without a GPU."""
     if jax.devices()[0].platform != "gpu":
         return None
     options = jax.profiler.ProfileOptions()
@@ -146,15 +141,15 @@ def _busy(call):
 
 
 def busy_seconds(planes: Iterable) -> float | None:
-    """Returns the seconds in which at least one stream of a GPU is busy, or None if no plane belongs to a GPU."""
-    spans = [
-        (event.start_ns, event.start_ns + event.duration_ns)
-        for plane in planes
-        if plane.name.startswith("/device:GPU")
-        for line in plane.lines
-        if line.name.startswith("Stream")  # other lines show the same time by operation
-        for event in line.events
+    """Returns the seconds in which a stream of a GPU is busy, or None without a GPU."""
+    lines = [
+        line for plane in planes if plane.name.startswith("/device:GPU") for line in plane.lines
     ]
+    streams = [
+        line for line in lines if line.name.startswith("Stream")
+    ]  # others say it by operation
+    events = [event for stream in streams for event in stream.events]
+    spans = [(event.start_ns, event.start_ns + event.duration_ns) for event in events]
     busy = 0.0
     end = 0.0
     for start, stop in sorted(spans):

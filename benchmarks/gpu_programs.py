@@ -1,5 +1,4 @@
-"""Makes the programs that gpu.py measures: serialized HLO, as TensorFlow passes it to XLA. Needs no
-GPU.
+"""Makes the programs that gpu.py measures: serialized HLO, as TensorFlow passes it to XLA.
 
     python benchmarks/gpu_programs.py build/gpu
 
@@ -30,20 +29,8 @@ from updates import ROOT, made_up_work, model_options, patched_baseline
 
 from rmsnorm_tf import RMSNormalization
 
-SHAPES = [
-    "4096x1024",
-    "16384x8192",
-    "80x1024",
-    "80x256",
-    "2048x4096",
-    "16384x1024",
-]  # the most wanted first
-SIZES = {
-    "embedding_size": 512,
-    "state_size": 1024,
-    "vocabulary": 32000,
-    "batch_size": 80,
-}  # the paper's
+SHAPES = ["4096x1024", "16384x8192", "80x1024", "80x256", "2048x4096", "16384x1024"]
+SIZES = {"embedding_size": 512, "state_size": 1024, "vocabulary": 32000, "batch_size": 80}
 _MODELS = {
     "rnn": "RNN, embedding {embedding_size}, state {state_size}",
     "transformer": "Transformer, 3 and 3 layers of {embedding_size}",
@@ -62,9 +49,7 @@ def main():
     programs = []
     with tempfile.TemporaryDirectory() as copy:
         sys.path[:0] = [patched_baseline(copy), str(ROOT)]
-        if (
-            options.width
-        ):  # without words, no models; the Transformer comes after two shapes of the layer
+        if options.width:  # the Transformer comes after two shapes of the layer
             made.insert(0, _gradient_programs(options, "rnn"))
             made.insert(1 + 4 * len(options.dtypes), _gradient_programs(options, "transformer"))
         for program in itertools.chain.from_iterable(made):
@@ -147,15 +132,11 @@ def _program(
     specs = [tf.TensorSpec(each["shape"], each["dtype"]) for each in inputs]
     compiled = tf.function(function, jit_compile=True, autograph=False)
     concrete = compiled.get_concrete_function(*specs)
-    handles = [weight.value.handle for weight in weights]
-    captured = [
-        weights[next(i for i, handle in enumerate(handles) if handle is each)]
-        for each in concrete.captured_inputs
-    ]
+    by_handle = {id(weight.value.handle): weight for weight in weights}
+    captured = [by_handle[id(each)] for each in concrete.captured_inputs]
     for weight in captured:
-        deviation = (
-            float(np.std(weight)) or 0.1
-        )  # weights must differ, or a wrong order would not be seen
+        # Weights must differ, or a wrong order would not be seen.
+        deviation = float(np.std(weight)) or 0.1
         inputs = [*inputs, normal(weight.shape, weight.dtype, float(np.mean(weight)), deviation)]
     hlo = _without_copies(compiled.experimental_get_compiler_ir(*specs)(stage="hlo_serialized"))
     arrays = [array(each, seed) for seed, each in enumerate(inputs)]
@@ -174,13 +155,12 @@ def _program(
 
 
 def _without_copies(hlo: bytes) -> bytes:
-    """Replaces copies by reshapes to the same shape, because JAX cannot convert HLO that has copies."""
+    """Replaces copies by reshapes to the same shape, because JAX cannot convert copies."""
     module = hlo_pb2.HloModuleProto.FromString(hlo)
-    for instruction in itertools.chain(
-        *(computation.instructions for computation in module.computations)
-    ):
-        if instruction.opcode == "copy":
-            instruction.opcode = "reshape"
+    for computation in module.computations:
+        for instruction in computation.instructions:
+            if instruction.opcode == "copy":
+                instruction.opcode = "reshape"
     return module.SerializeToString()
 
 

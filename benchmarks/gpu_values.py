@@ -1,5 +1,4 @@
-"""Arrays that are the same on two machines, and summaries of arrays, which one machine can send to
-the other.
+"""Makes arrays that are the same on two machines, and summaries of arrays to compare them.
 
 NumPy knows bfloat16 by name once ml_dtypes is imported.
 """
@@ -52,10 +51,10 @@ def summary(x: np.ndarray) -> list[float]:
 
 
 def difference(expected: list[list[float]], found: list[list[float]]) -> float:
-    """Returns the largest relative difference between arrays, of their norms or entries, given their summaries."""
-    parts = [
-        (np.array(x[at]), np.array(y[at]))
-        for x, y in zip(expected, found, strict=True)
-        for at in (_NORM, _ENTRIES)
-    ]
-    return float(np.max([np.linalg.norm(y - x) / max(np.linalg.norm(x), 1e-30) for x, y in parts]))
+    """Returns the largest relative difference of norms or entries, given summaries of arrays."""
+    largest = []
+    for x, y in zip(map(np.array, expected), map(np.array, found), strict=True):
+        for at in (_NORM, _ENTRIES):
+            size = max(np.linalg.norm(x[at]), 1e-30)
+            largest.append(np.linalg.norm(y[at] - x[at]) / size)
+    return float(np.max(largest))

@@ -10,6 +10,7 @@ models = keras_hub.models
 
 
 def sizes(width: int, depth: int) -> dict[str, Any]:
+    """Returns the arguments that most models share."""
     return {
         "num_layers": depth,
         "num_heads": max(2, width // 64),
@@ -19,10 +20,10 @@ def sizes(width: int, depth: int) -> dict[str, Any]:
 
 
 def language(backbone: str, length_as: str | None = None, heads_as: str = "num_heads"):
-    """Returns a function that builds a model of text; `length_as` and `heads_as` are its names of
-    arguments.
+    """Returns a function that builds a model of text.
 
-    A model with `num_query_heads` has half as many heads of keys and values.
+    `length_as` and `heads_as` are the names of its arguments. With `num_query_heads`, it has half
+    as many heads of keys and values.
     """
 
     def build(width, depth, length):

@@ -19,14 +19,7 @@ from joeynmt.model import build_model
 from joeynmt.vocabulary import Vocabulary
 from runner import answer, turn
 
-TAKEN = (
-    "src",
-    "src_length",
-    "src_mask",
-    "trg_input",
-    "trg",
-    "trg_mask",
-)  # of a batch, by the model
+TAKEN = ("src", "src_length", "src_mask", "trg_input", "trg", "trg_mask")  # by the model
 SPECIALS = {"unk": "<unk>", "pad": "<pad>", "bos": "<s>", "eos": "</s>"}
 
 
@@ -42,8 +35,6 @@ def configuration(options: dict) -> dict:
             "num_heads": 4,
             "hidden_size": size,
             "ff_size": 4 * size,
-        }
-        side |= {
             "dropout": dropout,
             "layer_norm": "pre",
             "embeddings": {**embeddings, "scale": True},
@@ -54,8 +45,9 @@ def configuration(options: dict) -> dict:
         "rnn_type": "gru",
         "num_layers": 1,
         "hidden_size": options["state_size"],
+        "dropout": dropout,
+        "embeddings": {**embeddings, "scale": False},
     }
-    side |= {"dropout": dropout, "embeddings": {**embeddings, "scale": False}}
     attention = {
         "attention": "bahdanau",
         "init_hidden": "bridge",
@@ -66,10 +58,7 @@ def configuration(options: dict) -> dict:
 
 
 def build(options: dict):
-    """Returns a function that makes an update with a batch:
-
-    JoeyNMT's step, as its `TrainManager` makes it.
-    """
+    """Returns a function that makes an update with a batch, as JoeyNMT's `TrainManager` does."""
     torch.manual_seed(1)
     ids = {f"{name}_id": number for number, name in enumerate(SPECIALS)}
     names = {f"{name}_token": token for name, token in SPECIALS.items()}
@@ -98,9 +87,8 @@ def build(options: dict):
 
 def joeynmt_batch(arrays, number: int):
     """Returns a batch of the file as JoeyNMT's own."""
-    src, lengths, trg = (
-        torch.from_numpy(arrays[f"{number}_{name}"]) for name in ("src", "src_length", "trg")
-    )
+    names = ("src", "src_length", "trg")
+    src, lengths, trg = (torch.from_numpy(arrays[f"{number}_{name}"]) for name in names)
     return Batch(
         src=src,
         src_length=lengths,

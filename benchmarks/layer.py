@@ -11,7 +11,6 @@ tables has the time over that of Keras's layer; after the slash, that of LayerNo
 import functools
 import itertools
 import os
-from statistics import median
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -70,17 +69,13 @@ def main():
     options = parser.parse_args()
     shapes = [tuple(map(int, shape.split("x"))) for shape in options.shapes]
     figures = []
-    for dtype, shape, mode, passes in itertools.product(
-        options.dtypes, shapes, options.modes, options.passes
-    ):
+    cells = itertools.product(options.dtypes, shapes, options.modes, options.passes)
+    for dtype, shape, mode, passes in cells:
         calls = {name: call(name, shape, dtype, mode, passes) for name in LAYERS}
         seconds = seconds_of(calls, options.rounds, seconds_per_turn=0.03)
         cell = {"shape": list(shape), "dtype": dtype, "mode": mode, "passes": passes}
-        print(
-            *cell.values(),
-            {name: f"{1e3 * median(each):.3f} ms" for name, each in seconds.items()},
-            flush=True,
-        )
+        times = {name: f"{tables.ms(each, 3)} ms" for name, each in seconds.items()}
+        print(*cell.values(), times, flush=True)
         figures.append({**cell, "seconds": seconds})
     tables.publish(options, "layer", figures)
 

@@ -43,10 +43,7 @@ SHIFT = 2
 def joeynmt_batch(
     source: np.ndarray, source_mask: np.ndarray, target: np.ndarray, target_mask: np.ndarray
 ) -> dict:
-    """Returns a batch as JoeyNMT has it:
-
-    `src` with ends, its lengths, and `trg` with beginnings and ends.
-    """
+    """Returns JoeyNMT's batch: `src` with ends, its lengths, `trg` with beginnings and ends."""
 
     def renumbered(ids: np.ndarray, mask: np.ndarray) -> np.ndarray:
         lengths = mask.sum(1).astype(int)  # the end counts
@@ -73,7 +70,7 @@ def answer_ours(options, dtype):
 
     load_tensorflow()  # as the commands do
     work = work_of(options)
-    update, _ = new_update(work, "layernorm", dtype)
+    update = new_update(work, "layernorm", dtype)
     answer(lambda number: turn(lambda: update(work.batches[number]), 1))
 
 
@@ -84,11 +81,9 @@ def start(options, batches, folder):
     commands = {name: [sys.executable, __file__, *words, "--alone", name] for name in OURS}
     if options.joeynmt_python:
         path = Path(folder, "batches.npz")
-        arrays = {
-            f"{i}_{name}": x
-            for i, batch in enumerate(batches)
-            for name, x in joeynmt_batch(*batch).items()
-        }
+        arrays = {}
+        for number, batch in enumerate(batches):
+            arrays |= {f"{number}_{name}": x for name, x in joeynmt_batch(*batch).items()}
         np.savez(path, **arrays)
         script = ROOT / "benchmarks" / "joeynmt_worker.py"
         modes = {name: json.dumps({**given, "mode": name.partition(" ")[2]}) for name in THEIRS}

@@ -9,7 +9,6 @@ keras.layers.GRU and, after the slash, what a norm adds over what LayerNorm adds
 """
 
 import os
-import statistics
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
@@ -53,26 +52,16 @@ def training_step(layer, inputs, jit_compile=False):
 
 
 def main():
-    parser = parser_of(
-        __doc__, units=1024, inputs=512, batch=80, time=50, modes=["graph", "xla"], rounds=15
-    )
-    options = parser.parse_args()
+    sizes = {"units": 1024, "inputs": 512, "batch": 80, "time": 50}
+    options = parser_of(__doc__, **sizes, modes=["graph", "xla"], rounds=15).parse_args()
     shape = (options.batch, options.time, options.inputs)
     x = tf.constant(np.random.default_rng(0).standard_normal(shape, np.float32))
     figures = {}
     for mode in options.modes:
-        calls = {
-            name: training_step(layer, x, mode == "xla")
-            for name, layer in layers(options.units).items()
-        }
+        made = layers(options.units)
+        calls = {name: training_step(made[name], x, mode == "xla") for name in made}
         figures[mode] = seconds_of(calls, options.rounds)
-        print(
-            mode,
-            {
-                name: f"{1e3 * statistics.median(each):.1f} ms"
-                for name, each in figures[mode].items()
-            },
-        )
+        print(mode, {name: f"{tables.ms(each)} ms" for name, each in figures[mode].items()})
     tables.publish(options, "recurrent", figures)
 
 

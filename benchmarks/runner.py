@@ -1,4 +1,4 @@
-"""What all benchmarks share: warm-up, turns, noise, processes that answer, and the logs of figures."""
+"""Times calls in turn, runs processes that answer requests, and writes logs of figures."""
 
 import argparse
 import contextlib
@@ -20,12 +20,8 @@ from typing import Any, TypeVar
 
 ROOT = Path(__file__).resolve().parents[1]
 Name = TypeVar("Name")
-_INSTRUCTIONS = (
-    "avx2",
-    "avx512f",
-    "avx512_bf16",
-    "amx_bf16",
-)  # which matrix products of a CPU can use
+# For matrix products.
+_INSTRUCTIONS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
 _LIBRARIES = ("tensorflow", "keras", "numpy", "jax", "torch")
 
 
@@ -44,12 +40,14 @@ def orders(names: Iterable[Name]) -> Iterator[list[Name]]:
 def seconds_of(
     calls: Mapping[Name, Callable[[], object]], rounds: int, seconds_per_turn: float = 0.0
 ) -> dict[Name, list[float]]:
-    """Runs all calls in turn and returns the seconds of each call in each round, after two rounds
-    of warm-up.
+    """Returns the seconds of each call in each round, after two rounds of warm-up.
 
-    Args: calls: The calls by name. Other load on the machine affects all of them equally, because
-        they take turns. rounds: How many. seconds_per_turn: A shorter call is repeated within its
-        turn, and its mean counts.
+    The calls take turns, so that other load on the machine affects all of them equally.
+
+    Args:
+        calls: The calls by name.
+        rounds: The number of rounds.
+        seconds_per_turn: A shorter call is repeated within its turn, and its mean counts.
     """
     repeats = dict.fromkeys(calls, 1)
     if seconds_per_turn:
@@ -66,11 +64,10 @@ def seconds_of(
 def updates_in_turn(
     calls: Mapping[Name, Callable[[int], float]], batches: int, rounds: int
 ) -> tuple[dict[Name, list[float]], dict[Name, float]]:
-    """Returns the seconds of an update in each round, and those of the slowest first update with a
-    batch.
+    """Returns the seconds of an update in each round, and of the slowest first update.
 
-    A call makes an update with the batch of a number and returns its seconds; a round has one with
-    each batch.
+    A call makes an update with the batch of a number and returns its seconds. A round has an update
+    with each batch.
     """
     first = {name: max(map(call, range(batches))) for name, call in calls.items()}
     seconds: dict[Name, list[float]] = {name: [0.0] * rounds for name in calls}
@@ -87,7 +84,7 @@ def repeats_of(call: Callable[[], object], seconds_per_turn: float) -> int:
 
 
 def turn(call: Callable[[], object], repeats: int) -> float:
-    """Returns the seconds of a call, the mean of some."""
+    """Returns the mean seconds of a call that is repeated."""
     start = time.perf_counter()
     for _ in range(repeats):
         call()
@@ -100,15 +97,15 @@ def ratio(above: Sequence[float], below: Sequence[float]) -> float:
 
 
 def noise(again: Sequence[float], base: Sequence[float]) -> float:
-    """Returns how far the same thing, measured twice in the same rounds, is from the ratio 1.
+    """Returns how far two measurements of the same thing differ.
 
-    That is the distance of the median ratio, or half the range of the middle half of the ratios, if
-    that is more.
+    That is the distance of the median ratio from 1 or, if that is more, half the range of the
+    middle half of the ratios.
     """
     ratios = [a / b for a, b in zip(again, base, strict=True)]
-    below, middle, above = (
-        statistics.quantiles(ratios, method="inclusive") if len(ratios) > 1 else 3 * ratios
-    )
+    if len(ratios) == 1:
+        return abs(ratios[0] - 1)
+    below, middle, above = statistics.quantiles(ratios, method="inclusive")
     return max(abs(middle - 1), (above - below) / 2)
 
 
@@ -145,7 +142,7 @@ class Worker:
 def answer(function: Callable[[Any], Any]) -> None:
     """Answers the requests on standard input with what a function returns.
 
-    What libraries print is no answer.
+    What libraries print goes to standard error.
     """
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -154,10 +151,12 @@ def answer(function: Callable[[Any], Any]) -> None:
 
 
 def parser_of(doc: str, **defaults: Any) -> argparse.ArgumentParser:
-    """Returns the parser of a script, with `--json` and an option for each default: a number, or a list of choices."""
-    parser = argparse.ArgumentParser(
-        description=doc.splitlines()[0], formatter_class=argparse.ArgumentDefaultsHelpFormatter
-    )
+    """Returns the parser of a script, with `--json` and an option for each default.
+
+    A default is a number, or a list of choices.
+    """
+    form = argparse.ArgumentDefaultsHelpFormatter
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0], formatter_class=form)
     for name, default in defaults.items():
         if isinstance(default, (int, float)):
             parser.add_argument(f"--{name}", type=type(default), default=default)
@@ -170,10 +169,8 @@ def parser_of(doc: str, **defaults: Any) -> argparse.ArgumentParser:
 def machine() -> dict[str, Any]:
     """Returns the processor, its cores and its instructions for matrix products."""
     described = Path("/proc/cpuinfo")
-    lines = described.read_text().splitlines() if described.exists() else []
-    values = {
-        name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)
-    }
+    text = described.read_text() if described.exists() else ""
+    values = dict(re.findall(r"^(.*?)\s*: (.*)$", text, re.MULTILINE))
     flags = values.get("flags", "").split()
     return {
         "processor": values.get("model name", platform.processor()),
@@ -183,15 +180,14 @@ def machine() -> dict[str, Any]:
 
 
 def surroundings() -> dict[str, Any]:
-    """Returns the machine, the versions of the libraries that are loaded, and the date."""
-    versions = {
-        name: importlib.metadata.version(name) for name in _LIBRARIES if name in sys.modules
-    }
+    """Returns the machine, the versions of the loaded libraries, and the date."""
+    loaded = sys.modules.keys() & set(_LIBRARIES)
+    versions = {name: importlib.metadata.version(name) for name in sorted(loaded)}
     return {"machine": machine(), "versions": versions, "date": datetime.date.today().isoformat()}
 
 
 def write_log(path: Path | None, benchmark: str, **found: Any) -> None:
-    """Writes what a script found, and what it was called with, to a file if one is named."""
+    """Writes what a script found to a file, if one is named."""
     if path is None:
         return
     found = {"benchmark": benchmark, **surroundings(), **found}
@@ -201,8 +197,6 @@ def write_log(path: Path | None, benchmark: str, **found: Any) -> None:
 
 def _readable(found: Any) -> str:
     """Returns JSON with a line for each list of numbers."""
-    return re.sub(
-        r"\[\s+([-+\de.,\s]+?)\s+\]",
-        lambda match: f"[{' '.join(match[1].split())}]",
-        json.dumps(found, indent=1),
-    )
+    numbers = r"\[\s+([-+\de.,\s]+?)\s+\]"
+    text = json.dumps(found, indent=1)
+    return re.sub(numbers, lambda match: f"[{' '.join(match[1].split())}]", text)

@@ -1,7 +1,6 @@
 """Measures `python -m nmt serve`, and prints tables.
 
-    python benchmarks/serving.py SAVED_MODEL --requests 20000 --json
-    benchmarks/results/serving_rnn.json < sentences
+    python benchmarks/serving.py SAVED_MODEL --requests 20000 --json SERVING.json < sentences
 
 Callers, who share the cores of the machine with the service, each send their next request when they
 have a response. Measures sentences a second, latency, the time to start, and memory.
@@ -37,17 +36,8 @@ class Service:
         version.parent.mkdir()
         version.symlink_to(saved_model.resolve())
         start = time.perf_counter()
-        command = [
-            sys.executable,
-            "-m",
-            "nmt",
-            "serve",
-            self._folder.name,
-            "--port",
-            "0",
-            "--timeout",
-            "120",
-        ]
+        command = [sys.executable, "-m", "nmt", "serve", self._folder.name]
+        command += ["--port", "0", "--timeout", "120"]
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=ROOT)
         for line in self._process.stderr:
             if found := re.search(r"http://\S+:(\d+)", line):
@@ -65,11 +55,8 @@ class Service:
     def metric(self, name):
         with closing(self.connect()) as connection:
             connection.request("GET", "/metrics")
-            return float(
-                re.search(
-                    rf"^{name} (\S+)$", connection.getresponse().read().decode(), re.MULTILINE
-                )[1]
-            )
+            text = connection.getresponse().read().decode()
+        return float(re.search(rf"^{name} (\S+)$", text, re.MULTILINE)[1])
 
     def memory(self):
         """Returns resident MiB."""
@@ -98,21 +85,17 @@ def ask(connection, texts):
 def closed_loop(service, lines, callers, sentences, seconds):
     """Returns the seconds of every request, and of the whole loop."""
     begin = time.perf_counter()
+    taken = []
 
     def call(caller):
         connection = service.connect()
-        taken = []
-        for start in itertools.count(caller * 97, sentences):
-            if time.perf_counter() > begin + seconds:
-                return taken
-            taken.append(
-                ask(connection, [lines[(start + i) % len(lines)] for i in range(sentences)])
-            )
+        texts = itertools.islice(itertools.cycle(lines), caller * 97, None)
+        while time.perf_counter() < begin + seconds:
+            taken.append(ask(connection, list(itertools.islice(texts, sentences))))
 
     with ThreadPoolExecutor(callers) as threads:
-        return list(
-            itertools.chain.from_iterable(threads.map(call, range(callers)))
-        ), time.perf_counter() - begin
+        list(threads.map(call, range(callers)))
+    return taken, time.perf_counter() - begin
 
 
 def measure_loop(service, lines, callers, sentences, seconds):
@@ -121,14 +104,8 @@ def measure_loop(service, lines, callers, sentences, seconds):
     before = [service.metric(name) for name in names]
     taken, elapsed = closed_loop(service, lines, callers, sentences, seconds)
     batches, rows = (service.metric(name) - old for name, old in zip(names, before, strict=True))
-    p50, p95, p99 = (1000 * np.percentile(taken, [50, 95, 99])).tolist()
-    found = {
-        "rate": len(taken) * sentences / elapsed,
-        "p50": p50,
-        "p95": p95,
-        "p99": p99,
-        "batch": rows / batches,
-    }
+    found = {f"p{each}": 1000 * np.percentile(taken, each) for each in (50, 95, 99)}
+    found |= {"rate": len(taken) * sentences / elapsed, "batch": rows / batches}
     print(found, flush=True)
     return found
 
@@ -148,15 +125,9 @@ def measure_service(service, lines, options):
 
 def main():
     parser = parser_of(__doc__, seconds=6.0)
-    parser.add_argument(
-        "saved_model", type=Path, metavar="SAVED_MODEL", help="what `python -m nmt export` wrote"
-    )
-    parser.add_argument(
-        "--requests",
-        type=int,
-        default=0,
-        help="more of them at the end, to see whether memory grows",
-    )
+    parser.add_argument("saved_model", type=Path, metavar="SAVED_MODEL", help="an export")
+    help_text = "more of them at the end, to see whether memory grows"
+    parser.add_argument("--requests", type=int, default=0, help=help_text)
     options = parser.parse_args()
     lines = [line.rstrip("\n") for line in sys.stdin]
     if not lines:

@@ -1,17 +1,16 @@
-"""Prints the Markdown tables of the logs that benchmarks wrote with --json, and draws the steps of
-`fit`.
+"""Prints the Markdown tables of logs that benchmarks wrote, and draws the steps of `fit`.
 
     python benchmarks/tables.py benchmarks/results/layer.json benchmarks/results/fold.json
-    python benchmarks/tables.py benchmarks/results/fit.json --png docs/fit.png            # needs matplotlib
+    python benchmarks/tables.py benchmarks/results/fit.json --png docs/fit.png   # needs matplotlib
 
-The pages in docs/ have these tables; tests compare them.
+The pages in docs/ have these tables; a test compares them.
 """
 
 import argparse
 import itertools
 import json
 import sys
-from operator import truediv
+from operator import sub, truediv
 from pathlib import Path
 from statistics import median, quantiles
 
@@ -25,10 +24,10 @@ LAYERNORM = "keras LayerNormalization"
 AGAIN = "keras RMSNormalization, again"
 NONE = "no norm"
 KINDS = {
+    "none": "`normalization=None`",
     "layer": '`"layer"`',
     "rms": '`"rms"`',
     "partial rms": '`"rms"`, partial',
-    "none": "`normalization=None`",
 }
 MODELS = ["none", "layernorm", "layernorm, again", "rmsnorm", "prmsnorm"]
 NAMES = {
@@ -36,27 +35,48 @@ NAMES = {
     "xla": "XLA",
     "forward+backward": "both",
     "mixed_bfloat16": "bfloat16",
+    "rnn": "RNN",
+    "transformer": "Transformer",
 }
+ENGINES = {"ours": "`python -m nmt translate`", "Nematus": "Nematus, `translate.py`"}
 # Colours of Okabe and Ito. Ours and LayerNorm have those of the reports.
-BARS = {NONE: "#000000", OURS: "#D55E00", KERAS: "#009E73", LAYERNORM: "#0072B2"}
+BARS = {
+    NONE: ("no norm", "#000000"),
+    OURS: ("ours", "#D55E00"),
+    KERAS: ("Keras", "#009E73"),
+    LAYERNORM: ("LayerNorm", "#0072B2"),
+}
+TITLES = {
+    "fold_layer_norm": "inference, `fold_layer_norm`",
+    "replace_rms_norm": "training step, `replace_rms_norm`",
+}
+CELL = ("dtype", "shape", "mode", "passes")
+DECODED = ("speeds", "latency", "translations")
+PROGRAMS = (OURS, KERAS, LAYERNORM)
 
 
-def added(above, below):
-    """Returns the median over the rounds of the difference of two times."""
-    return median(a - b for a, b in zip(above, below, strict=True))
+def table(rows):
+    """Returns the lines of a table of rows by heading; a cell that a row lacks is empty."""
+    heads = list(dict.fromkeys(itertools.chain.from_iterable(rows)))
+    cells = [heads, ["---"] * len(heads)]
+    for row in rows:
+        cells.append([row.get(head, "") for head in heads])
+    return [f"| {' | '.join(line)} |" for line in cells]
 
 
-def markdown(heads, rows):
-    """Returns the lines of a table, without the columns that have no cells."""
-    rows = list(rows)
-    used = [at for at in range(len(heads)) if not at or any(row[at] for row in rows)]
-    cells = ([row[at] for at in used] for row in (heads, ["---"] * len(heads), *rows))
-    return [f"| {' | '.join(each)} |" for each in cells]
+def over(seconds, base):
+    """Returns the ratio to a base."""
+    return f"{ratio(seconds, base):.2f}"
 
 
-def over_with_spread(above, below):
-    """Returns the median of the ratios, and half the range of their middle half."""
-    low, middle, high = quantiles(map(truediv, above, below), method="inclusive")
+def ms(seconds, digits=1):
+    """Returns the median in milliseconds."""
+    return f"{1e3 * median(seconds):.{digits}f}"
+
+
+def with_spread(values):
+    """Returns the median, and half the range of the middle half."""
+    low, middle, high = quantiles(values, method="inclusive")
     return f"{middle:.3f} ± {(high - low) / 2:.3f}"
 
 
@@ -64,249 +84,203 @@ def layer(found):
     """Returns a table of ratios for each dtype."""
     tables = {}
     for cell in found["figures"]:
-        over, layernorm = (
-            ratio(cell["seconds"][name], cell["seconds"][KERAS]) for name in (OURS, LAYERNORM)
-        )
-        row = tables.setdefault(cell["dtype"], {}).setdefault(str(cell["shape"]), {})
-        row[", ".join(NAMES.get(cell[name], cell[name]) for name in ("mode", "passes"))] = (
-            f"{over:.2f} / {layernorm:.2f}"
-        )
-    return [
-        markdown(
-            [dtype, *next(iter(rows.values()))],
-            ([shape, *row.values()] for shape, row in rows.items()),
-        )
-        for dtype, rows in tables.items()
-    ]
-
-
-def by_process(rounds, seconds, name):
-    """Returns the ratio of a layer to that of Keras in each process; each measured this many rounds."""
-    starts = range(0, len(seconds[name]), rounds)
-    return [
-        ratio(seconds[name][at : at + rounds], seconds[KERAS][at : at + rounds]) for at in starts
-    ]
+        seconds = cell["seconds"]
+        dtype, shape, mode, passes = (str(cell[name]) for name in CELL)
+        ratios = [over(seconds[name], seconds[KERAS]) for name in (OURS, LAYERNORM)]
+        row = tables.setdefault(dtype, {}).setdefault(shape, {dtype: shape})
+        row[f"{NAMES.get(mode, mode)}, {NAMES.get(passes, passes)}"] = " / ".join(ratios)
+    return [table(rows.values()) for rows in tables.values()]
 
 
 def fit(found):
-    """Returns the time of a step by width: ratios to Keras's layer, then milliseconds in the default mode."""
-    modes = list(next(iter(found["figures"].values())))
+    """Returns the time of a step by width: ratios to Keras's layer, then milliseconds."""
+    rows = []
+    for units, modes in found["figures"].items():
+        row = {"units (layers)": f"{units} ({found['options']['depths'][units]})"}
+        for mode, seconds in modes.items():
+            cell = by_process(seconds, found["options"]["rounds"][units])
+            row[f"ours over Keras, {mode}"] = cell
+        times = {f"{head}, ms": ms(modes["default"][name]) for name, (head, _) in BARS.items()}
+        rows.append(row | times)
+    return [table(rows)]
 
-    def over(seconds, units):
-        each = by_process(found["options"]["rounds"][units], seconds, OURS)
-        return f"{ratio(seconds[OURS], seconds[KERAS]):.2f} ({min(each):.2f} to {max(each):.2f})"
 
-    def cells(units, by_mode):
-        times = [f"{1e3 * median(by_mode['default'][name]):.1f}" for name in BARS]
-        ratios = (over(by_mode[mode], units) if mode in by_mode else "" for mode in modes)
-        return [f"{units} ({found['options']['depths'][units]})", *ratios, *times]
-
-    heads = ["units (layers)", *(f"ours over Keras, {mode}" for mode in modes)]
-    heads += ["no norm, ms", "ours, ms", "Keras, ms", "LayerNorm, ms"]
-    return [markdown(heads, itertools.starmap(cells, found["figures"].items()))]
+def by_process(seconds, rounds):
+    """Returns the ratio to Keras's layer, and the range of the ratios of the processes."""
+    pairs = list(zip(seconds[OURS], seconds[KERAS], strict=True))
+    parts = [pairs[at : at + rounds] for at in range(0, len(pairs), rounds)]
+    each = [ratio(*zip(*part, strict=True)) for part in parts]
+    return f"{over(*zip(*pairs, strict=True))} ({min(each):.2f} to {max(each):.2f})"
 
 
 def recurrent(found):
-    """Returns the times over that of Keras's GRU and, of norms, the added time over that which LayerNorm adds."""
+    """Returns times over Keras's GRU; of norms, the added time over what LayerNorm adds."""
+    rows = []
+    for kind, name in KINDS.items():
+        row = {"": name}
+        for mode, seconds in found["figures"].items():
+            cell = over(seconds[kind], seconds["keras GRU"])
+            row[NAMES[mode]] = cell if kind == "none" else f"{cell} / {share(seconds, kind):.2f}"
+        rows.append(row)
+    return [table(rows)]
 
-    def cell(seconds, kind):
-        over = f"{ratio(seconds[kind], seconds['keras GRU']):.2f}"
-        if kind == "none":
-            return over
-        adds, layer_adds = (added(seconds[name], seconds["none"]) for name in (kind, "layer"))
-        return f"{over} / {adds / layer_adds:.2f}"
 
-    modes = found["figures"]
-    rows = [
-        [KINDS[kind], *(cell(each, kind) for each in modes.values())]
-        for kind in ("none", "layer", "rms", "partial rms")
-    ]
-    return [markdown(["", *(NAMES[mode] for mode in modes)], rows)]
+def share(seconds, kind):
+    """Returns what a norm adds over what LayerNorm adds, medians of the rounds' differences."""
+    norm, layer = (map(sub, seconds[each], seconds["none"]) for each in (kind, "layer"))
+    return median(norm) / median(layer)
 
 
 def fold(found):
-    """Returns a table of the models that `fold_layer_norm` folds, and one of those that get our layer."""
-    heads = ["converted", "left", "ms before", "ms after", "after over before", "difference"]
-    rows = {"inference, `fold_layer_norm`": [], "training step, `replace_rms_norm`": []}
+    """Returns a table of the models that are folded, and one of those that get our layer."""
+    tables = {name: [] for name in TITLES}
     for name, each in found["figures"].items():
-        before, after = (each["seconds"][when] for when in ("before", "after"))
-        times = [
-            f"{1e3 * median(before):.1f}",
-            f"{1e3 * median(after):.1f}",
-            f"{ratio(after, before):.2f}",
-        ]
-        counts = [str(each["converted"]), str(each["left"])]
-        (title,) = (title for title in rows if each["converts"] in title)
-        rows[title].append([name, *counts, *times, f"{each['difference']:.1e}"])
-    return [markdown([title, *heads], each) for title, each in rows.items()]
+        seconds = each["seconds"]
+        row = {
+            TITLES[each["converts"]]: name,
+            "converted": str(each["converted"]),
+            "left": str(each["left"]),
+            "ms before": ms(seconds["before"]),
+            "ms after": ms(seconds["after"]),
+            "after over before": over(seconds["after"], seconds["before"]),
+            "difference": f"{each['difference']:.1e}",
+        }
+        tables[each["converts"]].append(row)
+    return list(map(table, tables.values()))
 
 
 def training(found):
-    """Returns the seconds of an update by dtype and kind."""
+    """Returns the seconds of an update by dtype and kind; older logs have more columns."""
+    rows = []
+    for dtype, kinds in found["updates"].items():
+        none = kinds.get("none")
+        for kind, each in kinds.items():
+            ratios = none and map(truediv, each["rounds"], none["rounds"])
+            row = {
+                "": f"{kind}, {NAMES.get(dtype, dtype)}",
+                "seconds": f"{median(each['rounds']):.3f}",
+                "over none": none and with_spread(ratios),
+                "over Nematus": digits(each.get("ratio_nematus")),
+                "share of the product's rate": digits(each.get("share")),
+                "first update, s": "share" not in each and f"{each['first']:.1f}",
+                "MiB (after imports)": each.get("mib")
+                and f"{each['mib']:,.0f} ({each['mib_start']:,.0f})",
+            }
+            rows.append({head: cell for head, cell in row.items() if cell})
+    return [table(rows)]
 
-    def cells(dtype, kind, each, none):
-        over = "" if none is None else over_with_spread(each["rounds"], none["rounds"])
-        nematus, share = (
-            _digits(each.get(name)) for name in ("ratio_nematus", "share")
-        )  # only older logs have them
-        memory = "" if each.get("mib") is None else f"{each['mib']:,.0f} ({each['mib_start']:,.0f})"
-        name = f"{kind}, {NAMES.get(dtype, dtype)}"
-        first = f"{each['first']:.1f}" if "share" not in each else ""
-        return [name, f"{median(each['rounds']):.3f}", over, nematus, share, first, memory]
 
-    heads = ["", "seconds", "over none", "over Nematus", "share of the product's rate"]
-    heads += ["first update, s", "MiB (after imports)"]
-    updates = found["updates"].items()
-    rows = (
-        cells(dtype, *each, kinds.get("none")) for dtype, kinds in updates for each in kinds.items()
-    )
-    return [markdown(heads, rows)]
+def digits(value):
+    return value and f"{value:.2f}"
 
 
 def peers(found):
     """Returns the seconds of an update of each system."""
-    heads = ["", "seconds", "over ours in float32", "tokens/s", "first update, s"]
-    figures = found["figures"]
-    words = found["options"]["words"]
+    rows = []
+    for name, each in found["figures"].items():
+        row = {
+            "": name,
+            "seconds": with_spread(each["rounds"]),
+            "over ours in float32": over(
+                each["rounds"], found["figures"]["ours float32"]["rounds"]
+            ),
+            "tokens/s": f"{found['options']['words'] / median(each['rounds']):,.0f}",
+            "first update, s": f"{each['first']:.1f}",
+        }
+        rows.append(row)
+    return [table(rows)]
 
-    def cells(name, each):
-        low, middle, high = quantiles(each["rounds"], method="inclusive")
-        over = ratio(each["rounds"], figures["ours float32"]["rounds"])
-        times = [f"{middle:.3f} ± {(high - low) / 2:.3f}", f"{over:.2f}", f"{words / middle:,.0f}"]
-        return [name, *times, f"{each['first']:.1f}"]
 
-    return [markdown(heads, itertools.starmap(cells, figures.items()))]
+def peers_quality(found):
+    """Returns the BLEU of each system after the same minutes."""
+    rows = {}
+    for each in found["figures"]:
+        row = rows.setdefault(each["minutes"], {"minutes": f"{each['minutes']:g}"})
+        row[f"{each['system']}: updates"] = f"{each['updates']:,}"
+        row[f"{each['system']}: BLEU"] = f"{each['BLEU']:.1f}"
+    return [table(rows.values())]
 
 
 def decoding(found):
-    """Returns the speed of each engine, over Nematus's where there is one or else over ours, and its translations."""
-    speeds, latency, texts = (
-        found["figures"].get(name, {}) for name in ("speeds", "latency", "translations")
-    )
-    names = {"ours": "`python -m nmt translate`", "Nematus": "Nematus, `translate.py`"}
-    base = "Nematus" if "Nematus" in speeds else "ours"
-
-    def cells(name):
-        text = texts.get(name, {})
-        single = f"{1e3 * median(latency[name]):.0f}" if name in latency else ""
-        rate = [f"{median(speeds[name]):.0f}", f"{ratio(speeds[name], speeds[base]):.2f}"]
-        return [
-            names.get(name, name),
-            *rate,
-            single,
-            str(text.get("equal", "")),
-            _digits(text.get("bleu")),
-        ]
-
+    """Returns the speed of each engine, over Nematus's or else over ours, and its translations."""
+    speeds, latency, texts = (found["figures"].get(name, {}) for name in DECODED)
     options = found["options"]
-    types = {"rnn": "RNN", "transformer": "Transformer"}
-    model = f"{types[options['model_type']]} of {options['state_size']}, {options['layer_normalization_type']}"
-    heads = [model, "sentences/s", f"over {base}", "one sentence, ms", "equal translations", "BLEU"]
-    return [markdown(heads, map(cells, speeds))]
-
-
-def _digits(value):
-    return "" if value is None else f"{value:.2f}"
+    base = "Nematus" if "Nematus" in speeds else "ours"
+    model = f"{NAMES[options['model_type']]} of {options['state_size']}"
+    rows = []
+    for name, speed in speeds.items():
+        text = texts.get(name, {})
+        row = {
+            f"{model}, {options['layer_normalization_type']}": ENGINES.get(name, name),
+            "sentences/s": f"{median(speed):.0f}",
+            f"over {base}": over(speed, speeds[base]),
+            "one sentence, ms": name in latency and ms(latency[name], 0),
+            "equal translations": "equal" in text and str(text["equal"]),
+            "BLEU": digits(text.get("bleu")),
+        }
+        rows.append({head: cell for head, cell in row.items() if cell})
+    return [table(rows)]
 
 
 def serving(found):
     """Returns a table of the loops of callers, and one of what else was measured of a service."""
-    found = found["figures"]
-    names = ("p50", "p95", "p99")
-    rows = {}
-    for sentences, each in found["callers"].items():
-        for callers, values in each.items():
-            rows[f"{callers} caller{'s' * (callers != '1')}, requests of {sentences}"] = values
-    cells = [
-        [
-            label,
-            f"{each['rate']:.0f}",
-            *(f"{each[name]:,.0f}" for name in names),
-            f"{each['batch']:.1f}",
-        ]
-        for label, each in rows.items()
-    ]
-    loops = markdown(
-        ["", "sentences/s", *(f"{name} ms" for name in names), "sentences in a batch"], cells
-    )
-    start = found["start"]
-    memory = found["memory"]
-    facts = [
-        [
-            "seconds until ready and of the first request",
-            f"{start['ready']:.0f}, {start['first']:.2f}",
-        ]
-    ]
-    told = ", ".join(f"{memory[when]:,.0f}" for when in ("start", "loops", "end"))
-    facts.append(
-        [f"MiB at the start, after all loops, and after {memory['requests']:,} more requests", told]
-    )
-    return [loops, markdown(["", "value"], facts)]
-
-
-def replicas(found):
-    """Returns the seconds of an update by the number of processes, and what they reduce."""
-    heads = [
-        "",
-        "processes",
-        "s an update",
-        "speed-up",
-        "share of the reduction",
-        "MB dense",
-        "MB of rows",
-    ]
     rows = []
-    for model, counts in found["figures"].items():
-        for number, each in counts.items():
-            seconds, reduction = (each["rounds"][name] for name in ("seconds", "reduction"))
-            speedup = (
-                _digits(ratio(counts["1"]["rounds"]["seconds"], seconds)) if "1" in counts else ""
-            )
-            sizes = [f"{each[name] / 1e6:.1f}" for name in ("dense", "rows")]
-            rows.append(
-                [
-                    model,
-                    number,
-                    f"{median(seconds):.2f}",
-                    speedup,
-                    f"{ratio(reduction, seconds):.0%}",
-                    *sizes,
-                ]
-            )
-    return [markdown(heads, rows)]
+    for sentences, loops in found["figures"]["callers"].items():
+        for callers, each in loops.items():
+            row = {
+                "": f"{callers} caller{'s' * (callers != '1')}, requests of {sentences}",
+                "sentences/s": f"{each['rate']:.0f}",
+                "p50 ms": f"{each['p50']:,.0f}",
+                "p95 ms": f"{each['p95']:,.0f}",
+                "p99 ms": f"{each['p99']:,.0f}",
+                "sentences in a batch": f"{each['batch']:.1f}",
+            }
+            rows.append(row)
+    start = found["figures"]["start"]
+    memory = found["figures"]["memory"]
+    when = f"at the start, after all loops, and after {memory['requests']:,} more requests"
+    facts = {
+        "seconds until ready and of the first request": "{ready:.0f}, {first:.2f}".format(**start),
+        f"MiB {when}": "{start:,.0f}, {loops:,.0f}, {end:,.0f}".format(**memory),
+    }
+    return [table(rows), table([{"": name, "value": value} for name, value in facts.items()])]
 
 
 def gpu(found):
-    """Returns the milliseconds of gradients of models, then those that the GPU computes for each pass of the layer."""
+    """Returns the times of gradients of models, then of passes of the layer on a GPU."""
     models = []
     layers = {}
     for entry in found["groups"]:
         group = entry["group"]
         kinds = entry["kinds"]
         if group["what"] == "layer":
-            busy = (
-                kinds[name]["busy"] or median(kinds[name]["rounds"])
-                for name in (OURS, KERAS, LAYERNORM)
-            )
-            times = layers.setdefault((group["shape"], group["dtype"]), {})
-            times[group["passes"]] = " / ".join(f"{1e3 * each:.3f}" for each in busy)
+            busy = [kinds[name]["busy"] or median(kinds[name]["rounds"]) for name in PROGRAMS]
+            row = {"input": group["shape"], "dtype": group["dtype"], "forward, ms": ""}
+            row = layers.setdefault((group["shape"], group["dtype"]), row)
+            row[f"{group['passes']}, ms"] = " / ".join(f"{1e3 * each:.3f}" for each in busy)
         else:
             rounds = {name: each["rounds"] for name, each in kinds.items()}
-            times = [f"{1e3 * median(rounds[name]):.2f}" for name in MODELS]
-            over = f"{ratio(rounds['rmsnorm'], rounds['layernorm']):.2f}"
-            models.append([group["what"].removeprefix("gradient of the "), over, *times])
-    rows = [
-        [*place, *(times.get(name, "") for name in ("forward", "backward"))]
-        for place, times in layers.items()
-    ]
-    return [
-        markdown(["model", "rmsnorm over layernorm", *(f"{name}, ms" for name in MODELS)], models),
-        markdown(["input", "dtype", "forward, ms", "backward, ms"], rows),
-    ]
+            row = {
+                "model": group["what"].removeprefix("gradient of the "),
+                "rmsnorm over layernorm": over(rounds["rmsnorm"], rounds["layernorm"]),
+            }
+            models.append(row | {f"{name}, ms": ms(rounds[name], 2) for name in MODELS})
+    return [table(models), table(layers.values())]
 
 
-_MAKERS = (layer, fit, recurrent, fold, training, peers, decoding, serving, replicas, gpu)
-TABLES = {each.__name__: each for each in _MAKERS}
+_ALL = (
+    layer,
+    fit,
+    recurrent,
+    fold,
+    training,
+    peers,
+    peers_quality,
+    decoding,
+    serving,
+    gpu,
+)
+TABLES = {each.__name__: each for each in _ALL}
 
 
 def publish(options, benchmark, figures, **more):
@@ -324,35 +298,24 @@ def publish(options, benchmark, figures, **more):
 
 
 def draw(panel, found):
-    """Draws the time of a step of `fit` by width over that with Keras's layer, in the default mode."""
+    """Draws the time of a step of `fit` by width over that with Keras's layer, by default."""
     widths = {units: modes["default"] for units, modes in found["figures"].items()}
-    for place, (name, color) in enumerate(BARS.items()):
+    for place, (name, (_, color)) in enumerate(BARS.items()):
         heights = [ratio(seconds[name], seconds[KERAS]) for seconds in widths.values()]
-        bars = panel.bar(
-            [at + 0.2 * place - 0.3 for at in range(len(widths))],
-            heights,
-            0.18,
-            color=color,
-            label=name,
-        )
+        middles = [at + 0.2 * place - 0.3 for at in range(len(widths))]
+        bars = panel.bar(middles, heights, 0.18, color=color, label=name)
         panel.bar_label(bars, fmt="%.2f", fontsize=8)
     labels = [f"{units} units,\n{found['options']['depths'][units]} layers" for units in widths]
-    panel.set(
-        xticks=range(len(widths)),
-        xticklabels=labels,
-        ylabel="time over Keras's RMSNorm",
-        ylim=(0, 1.45),
-    )
+    panel.set_xticks(range(len(widths)), labels)
+    panel.set(ylabel="time over Keras's RMSNorm", ylim=(0, 1.45))
     panel.set_title("a training step of residual layers on a CPU: lower is better", fontsize=10)
-    panel.legend(
-        loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=4, frameon=False, fontsize=8
-    )
+    below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.18)}
+    panel.legend(**below, ncols=4, frameon=False, fontsize=8)
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=form)
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="a log")
     parser.add_argument("--png", type=Path, help="draw the steps of `fit`")
     options = parser.parse_args()

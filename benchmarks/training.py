@@ -2,7 +2,7 @@
 
     python benchmarks/training.py --model_type transformer --dtypes float32 mixed_bfloat16
     python benchmarks/training.py --config FILE.json --batches 10 --rounds 10 --json TIMES.json
-    python benchmarks/training.py --baseline FOLDER --kinds none mine mine    # mine twice, to see the noise
+    python benchmarks/training.py --baseline FOLDER --kinds none mine mine   # twice: the noise
 
 All kinds update a model in turn on the same padded batches. They come from a patched copy of the
 baseline, made for this run, or from the copy that --baseline names. The batches are random
@@ -11,9 +11,11 @@ training. "first" is the slowest first update with a batch, which includes compi
 the i-th `rounds` of all kinds were interleaved.
 """
 
+import itertools
 import os
 import sys
 import tempfile
+from functools import partial
 from pathlib import Path
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -37,62 +39,46 @@ def measure(options, work):
     """Measures all kinds and returns what --json writes."""
     from nmt.config import FILES
 
-    batches = work.batches
-    kinds = named(options.kinds)
-    updates = {
-        (d, name): new_update(work, kind, d)[0]
-        for d in options.dtypes
-        for name, kind in kinds.items()
-    }
-    calls = {
-        key: lambda number, u=update: turn(lambda: u(batches[number]), 1)
-        for key, update in updates.items()
-    }
-    seconds, first = updates_in_turn(calls, len(batches), options.rounds)
+    calls = {}
+    for dtype, (name, kind) in itertools.product(options.dtypes, named(options.kinds).items()):
+        calls[dtype, name] = partial(timed, new_update(work, kind, dtype), work.batches)
+    seconds, first = updates_in_turn(calls, len(work.batches), options.rounds)
     found = {dtype: {} for dtype in options.dtypes}
     for (dtype, name), rounds in seconds.items():
         found[dtype][name] = {"rounds": rounds, "first": first[dtype, name]}
+    left_out = (*FILES, "layer_normalization_type")
     return {
-        "threads": int(os.environ.get("TF_NUM_INTRAOP_THREADS", 0))
-        or os.cpu_count(),  # of an operation
-        "options": {
-            key: work.options[key]
-            for key in work.options
-            if key not in (*FILES, "layer_normalization_type")
-        },
+        "threads": int(os.environ.get("TF_NUM_INTRAOP_THREADS", 0)) or os.cpu_count(),
+        "options": {key: work.options[key] for key in work.options if key not in left_out},
         "updates": found,
     }
 
 
-def named(kinds):
-    """Returns the kinds by name.
+def timed(update, batches, number):
+    """Returns the seconds of an update with a batch."""
+    return turn(partial(update, batches[number]), 1)
 
-    A kind that is given again, to see the noise, has a number in its name.
-    """
-    return {
-        f"{kind} {n}" if (n := kinds[: i + 1].count(kind)) > 1 else kind: kind
-        for i, kind in enumerate(kinds)
-    }
+
+def named(kinds):
+    """Returns the kinds by name; one that is given again has a number in its name."""
+    found = {}
+    for at, kind in enumerate(kinds):
+        number = kinds[: at + 1].count(kind)
+        found[kind if number == 1 else f"{kind} {number}"] = kind
+    return found
 
 
 def parse(arguments=None):
     parser = parser_of(__doc__, **SIZES, batches=6, rounds=5)
-    parser.add_argument("--model_type", choices=("rnn", "transformer"), default="rnn")
-    parser.add_argument(
-        "--config", metavar="FILE", help="use the sizes, model and batches of this training"
-    )
-    parser.add_argument("--baseline", metavar="FOLDER", help="measure this patched copy")
-    parser.add_argument(
-        "--kinds", nargs="+", default=KINDS, help="kinds of normalization in the copy"
-    )
-    parser.add_argument(
-        "--dtypes", nargs="+", default=["float32"], choices=["float32", "mixed_bfloat16"]
-    )
+    add = parser.add_argument
+    add("--model_type", choices=("rnn", "transformer"), default="rnn")
+    add("--config", metavar="FILE", help="use the sizes, model and batches of this training")
+    add("--baseline", metavar="FOLDER", help="measure this patched copy")
+    add("--kinds", nargs="+", default=KINDS, help="kinds of normalization in the copy")
+    add("--dtypes", nargs="+", default=["float32"], choices=["float32", "mixed_bfloat16"])
     options = parser.parse_args(arguments)
     if options.baseline and not Path(options.baseline, "nmt").is_dir():
-        parser.error(
-            f"--baseline {options.baseline} contains no nmt; give a folder that was patched with apply.py"
-        )
+        parser.error(f"--baseline {options.baseline} has no nmt; give what apply.py has patched")
     return options
 
 
@@ -109,12 +95,8 @@ def main():
             if options.config:
                 work = real_work(read_json(options.config), options.batches)
             else:
-                work = made_up_work(
-                    options.batches,
-                    options.batch_size,
-                    options.vocabulary,
-                    **model_options(options),
-                )
+                sizes = (options.batches, options.batch_size, options.vocabulary)
+                work = made_up_work(*sizes, **model_options(options))
             measured = measure(options, work)
         except UserError as error:
             print(f"training.py: {error}", file=sys.stderr)

@@ -1,7 +1,7 @@
-"""Batches, models and updates for the benchmarks of training.
+"""Makes batches, models and updates for the benchmarks of training.
 
-All functions but `patched_baseline` need a patched copy of the baseline that can be imported as
-`nmt`.
+The functions import `nmt`, which is a patched copy of the baseline, when they are called. Only this
+module uses names inside it, besides what `decoding.py` times.
 """
 
 import itertools
@@ -20,7 +20,7 @@ _MOST_BATCHES = 1000  # of a shuffled epoch; enough to know the distribution of 
 
 
 class Work(NamedTuple):
-    """What to measure: batches, the options of the training, and a function that builds a model from its config."""
+    """What to measure: batches, options of the training, and what builds a model of a config."""
 
     batches: list
     options: dict[str, Any]
@@ -29,16 +29,17 @@ class Work(NamedTuple):
 
 def transformer_options(size: int, depth: int, dropout: float = 0.0) -> dict[str, Any]:
     """Returns the options of a Transformer."""
-    found = {
+    places = ("embeddings", "residual", "relu", "attn")
+    return {
         "model_type": "transformer",
         "transformer_num_heads": 4,
         "tie_decoder_embeddings": True,
-    }
-    found |= {"embedding_size": size, "state_size": size, "transformer_ffn_hidden_size": 4 * size}
-    found |= {"transformer_enc_depth": depth, "transformer_dec_depth": depth}
-    return found | {
-        f"transformer_dropout_{place}": dropout
-        for place in ("embeddings", "residual", "relu", "attn")
+        "embedding_size": size,
+        "state_size": size,
+        "transformer_ffn_hidden_size": 4 * size,
+        "transformer_enc_depth": depth,
+        "transformer_dec_depth": depth,
+        **{f"transformer_dropout_{place}": dropout for place in places},
     }
 
 
@@ -54,12 +55,9 @@ def model_options(options: Any) -> dict[str, Any]:
 
 def patched_baseline(folder: str) -> str:
     """Writes a patched copy of the baseline to a folder and returns the folder."""
-    subprocess.run(["cp", "-r", str(ROOT / "nmt"), folder], check=True)
-    subprocess.run(
-        [sys.executable, str(ROOT / "patches" / "apply.py"), "apply", folder],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    subprocess.run(["cp", "-r", ROOT / "nmt", folder], check=True)
+    command = [sys.executable, ROOT / "patches" / "apply.py", "apply", folder]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return folder
 
 
@@ -90,7 +88,7 @@ def real_work(options: dict[str, Any], count: int) -> Work:
 
 
 def made_up_work(count: int, batch_size: int, vocabulary: int, **model_options) -> Work:
-    """Returns batches of random sentence pairs of 10 to 45 words, sorted by length and padded as in training."""
+    """Returns batches of random pairs of 10 to 45 words, sorted by length and padded as usual."""
     from nmt.model.registry import build_model
     from nmt.text.batches import Batch
     from nmt.text.datasets import bucket_widths
@@ -104,17 +102,12 @@ def made_up_work(count: int, batch_size: int, vocabulary: int, **model_options) 
         for _ in range(2):
             lengths = generator.integers(max(10, longest - 4), longest + 1, batch_size)
             mask = np.arange(padded) <= lengths[:, np.newaxis]  # includes the end of the sentence
-            ids = generator.integers(2, vocabulary, (batch_size, padded)) * (
-                np.arange(padded) < lengths[:, np.newaxis]
-            )
+            ids = generator.integers(2, vocabulary, (batch_size, padded))
+            ids *= np.arange(padded) < lengths[:, np.newaxis]
             sides += [ids.astype(np.int32), mask.astype(np.float32)]
         batches.append(Batch(*sides))
-    options = {
-        **dict.fromkeys(_SIDES, "-"),
-        "dictionaries": ["-", "-"],
-        "batch_size": batch_size,
-        **model_options,
-    }
+    options = {**dict.fromkeys(_SIDES, "-"), "dictionaries": ["-", "-"], **model_options}
+    options["batch_size"] = batch_size
     return Work(batches, options, lambda config: build_model(config, vocabulary, vocabulary))
 
 
@@ -123,13 +116,8 @@ def width(batch) -> int:
     return batch.target.shape[1]
 
 
-def new_update(
-    work: Work, kind: str, dtype: str = "float32", replicas: Any = None
-) -> tuple[Callable, Any]:
-    """Builds a model. Returns a function that updates it with a batch, and the model.
-
-    With `replicas`, it takes the part of a batch that belongs to this process.
-    """
+def new_update(work: Work, kind: str, dtype: str = "float32") -> Callable:
+    """Builds a model and returns a function that updates it with a batch."""
     import keras
 
     from nmt.config import make_config
@@ -137,7 +125,6 @@ def new_update(
 
     config = make_config({**work.options, "layer_normalization_type": kind, "dtype": dtype})
     keras.utils.set_random_seed(1)
-    model = work.build(config)
-    update = Update(model, config, replicas)
+    update = Update(work.build(config), config)
     number = itertools.count(1)
-    return lambda batch: update(batch, next(number)), model
+    return lambda batch: update(batch, next(number))

@@ -9,12 +9,8 @@ OPTIONS = {"maxlen": 30, "batch_size": 2, "embedding_size": 4, "state_size": 3}
 @pytest.fixture
 def options(tmp_path):
     """Options of a training on 60 sentence pairs of 2 words, 30 of 9 and 10 of 20."""
-    text = "".join(
-        f"{' '.join(WORDS[:length])}\n"
-        for length, count in [(2, 60), (9, 30), (20, 10)]
-        for _ in range(count)
-    )
-    (tmp_path / "text").write_text(text)
+    lines = [" ".join(WORDS[:length]) + "\n" for length in [2] * 60 + [9] * 30 + [20] * 10]
+    (tmp_path / "text").write_text("".join(lines))
     (tmp_path / "words.json").write_text(
         json.dumps({word: i for i, word in enumerate(["<EOS>", "<UNK>", *WORDS])})
     )

@@ -31,7 +31,7 @@ def test_the_first_two_rounds_are_warm_up():
 
 
 def test_a_round_has_an_update_with_each_batch():
-    """An update with a batch takes its number of seconds; the first with each is no part of a round."""
+    """An update with a batch takes its number of seconds; the first with each does not count."""
     made = {"one": [], "two": []}
     calls = {
         name: lambda number, of=of: of.append(number) or float(number) for name, of in made.items()
@@ -57,7 +57,7 @@ def test_ratio_and_noise_are_medians_of_the_rounds():
 
 
 def test_a_worker_answers_and_says_when_it_has_ended():
-    program = "from benchmarks.runner import answer; answer(lambda asked: print('no answer', flush=True) or 1 / asked)"
+    program = "from benchmarks.runner import answer; answer(lambda asked: print('no') or 1 / asked)"
     with Worker([sys.executable, "-c", program], cwd=ROOT) as worker:
         assert [worker.ask(2), worker.ask(4)] == [0.5, 0.25]
         with pytest.raises(RuntimeError, match="a process has ended"):

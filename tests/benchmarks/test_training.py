@@ -80,10 +80,7 @@ def test_a_copy_is_measured_with_its_own_kinds(command, copy, options, tmp_path)
 def test_a_kind_that_the_copy_lacks_is_refused(command, copy):
     ended = run(*command, "--baseline", copy, "--kinds", "none", "theirs")
     assert ended.returncode == 2
-    assert (
-        "--layer_normalization_type is 'theirs'; it must be one of none, layernorm, mine"
-        in ended.stderr
-    )
+    assert "--layer_normalization_type is 'theirs'" in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
@@ -93,6 +90,4 @@ def test_a_folder_without_a_copy_is_refused(tmp_path, monkeypatch, capsys):
     with pytest.raises(SystemExit) as ended:
         training.parse(["--baseline", str(tmp_path)])
     assert ended.value.code == 2
-    assert (
-        "contains no nmt; give a folder that was patched with apply.py" in capsys.readouterr().err
-    )
+    assert f"{tmp_path} has no nmt" in capsys.readouterr().err

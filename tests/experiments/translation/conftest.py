@@ -71,7 +71,7 @@ def times(monkeypatch):
     }
     monkeypatch.syspath_prepend(ROOT / "benchmarks")
     training = importlib.import_module("training")
-    monkeypatch.setattr(training, "new_update", lambda *_: [None])
+    monkeypatch.setattr(training, "new_update", lambda *_: None)
     monkeypatch.setattr(
         training,
         "updates_in_turn",
