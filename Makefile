@@ -155,7 +155,7 @@ compare: .venv/installed
 		$(if $(FULL),--full)
 
 # The experiments of the papers: TASK is a folder of experiments/, DATA a name that the task knows or a folder of files.
-# An interrupted run continues.
+# Runs lie in work/reproduce; an interrupted one continues.
 TASK ?= translation
 DATA ?=
 
@@ -172,5 +172,6 @@ patches: .venv/installed
 	$(BIN)/python patches/regenerate.py
 	$(BIN)/python patches/regenerate_nematus.py $(NEMATUS)
 
+# What make builds. Models and runs of people lie in work/, which stays.
 clean:
 	rm -rf .venv .venv-* build

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-GENERATED = {"build", "dist"}
+GENERATED = {"build", "dist", "work"}
 
 
 def source_folders(root: Path) -> list[Path]:
