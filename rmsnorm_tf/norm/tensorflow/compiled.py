@@ -143,7 +143,7 @@ def _of_operations(signature, is_compiled):
 
     @tf.custom_gradient
     def normalize(*inputs):
-        with tf.init_scope():  # without tapes
+        with _unrecorded():
             y, rstd = forward(*inputs)
         return y, _with_signature(lambda dy: backward(dy, rstd, *inputs))
 
@@ -172,7 +172,7 @@ def _differentiable(function, specs, operation=None):
 
     @tf.custom_gradient
     def call(*inputs):
-        with tf.init_scope():
+        with _unrecorded():
             outputs = operation(*inputs)
         return outputs, _with_signature(lambda *upstream: gradient()(*inputs, *upstream))
 
@@ -224,14 +224,17 @@ def _with_gradient(passes, forward, backward):
 
     @tf.custom_gradient
     def normalize(x, *others):
-        with (
-            tf.init_scope() if tf.executing_eagerly() else contextlib.nullcontext()
-        ):  # without tapes
+        with _unrecorded():
             y, rstd = forward(x, *others)
         rstd = rstd_of_x(tf.stop_gradient(rstd), x)
         return y, lambda dy: backward(dy, rstd, x, *others)
 
     return normalize
+
+
+def _unrecorded():
+    """Hides operations from tapes, in eager mode; a gradient recorded there may be asked for in a graph."""
+    return tf.init_scope() if tf.executing_eagerly() else contextlib.nullcontext()
 
 
 def _rstd_of_x(passes):
