@@ -155,7 +155,7 @@ compare: .venv/installed
 		$(if $(FULL),--full)
 
 # The experiments of the papers: TASK is a folder of experiments/, DATA a name that the task knows or a folder of files.
-# Runs lie in work/reproduce; an interrupted one continues.
+# Runs lie in runs/reproduce; an interrupted one continues.
 TASK ?= translation
 DATA ?=
 
@@ -172,6 +172,6 @@ patches: .venv/installed
 	$(BIN)/python patches/regenerate.py
 	$(BIN)/python patches/regenerate_nematus.py $(NEMATUS)
 
-# What make builds. Models and runs of people lie in work/, which stays.
+# What make builds. Models and runs of people lie in runs/, which stays.
 clean:
 	rm -rf .venv .venv-* build

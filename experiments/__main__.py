@@ -1,4 +1,4 @@
-"""`python -m experiments [--task TASK] [DATA]`: trains what is not trained yet, measures, and writes work/report."""
+"""`python -m experiments [--task TASK] [DATA]`: trains what is not trained yet, measures, and writes runs/report."""
 
 import argparse
 import importlib

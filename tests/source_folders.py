@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-GENERATED = {"build", "dist", "work"}
+GENERATED = {"build", "dist", "runs"}
 
 
 def source_folders(root: Path) -> list[Path]:

@@ -8,7 +8,7 @@ from ..reporting.writer import told, write_report
 from .measure import measure_invariance
 from .section import section
 
-REPORT = Path(__file__).parents[2] / "work" / "report"
+REPORT = Path(__file__).parents[2] / "runs" / "report"
 
 
 def reproduce(data: str, so_far: bool) -> None:

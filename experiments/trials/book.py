@@ -40,8 +40,8 @@ class Book:
 
     def __init__(self, task: str, root: Path = ROOT):
         self.logs = root / "experiments" / "logs" / task
-        self.work = root / "work" / "reproduce" / task
-        self.report = root / "work" / "report"
+        self.work = root / "runs" / "reproduce" / task
+        self.report = root / "runs" / "report"
         commit_of_checkout()  # caches the commit of the loaded code, before another one is checked out
 
     most_memory = 4 << 30  # bytes that trainings may leave behind

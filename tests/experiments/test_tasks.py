@@ -121,7 +121,7 @@ def test_everything_is_trained_measured_and_reported_once(name, tmp_path):
     }
     small = replace(task_of(name).EXPERIMENT, step_sizes=(0.003, 0.01), **changed)
     reproduce_whole(small, tmp_path)
-    report = tmp_path / "work" / "report"
+    report = tmp_path / "runs" / "report"
     found = json.loads((report / "report.json").read_text())
     sections = ["learning", "step_sizes", "mean_share", *["baseline"] * (name == "reader"), "speed"]
     assert list(found["sections"]) == sections

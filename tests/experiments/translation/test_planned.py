@@ -199,7 +199,7 @@ def test_a_corpus_of_a_plan_is_reported_with_the_plan(tmp_path, capsys):
         task.reproduce(data, so_far=True, root=tmp_path)
         lines = capsys.readouterr().out.splitlines()
         assert lines[0].startswith("P1: RMSNorm is not worse than LayerNorm, RNN: +0.05 ")
-        assert lines[-1] == f"wrote {tmp_path / 'work' / 'report' / 'report.md'}"
+        assert lines[-1] == f"wrote {tmp_path / 'runs' / 'report' / 'report.md'}"
     with pytest.raises(UserError, match=f"no training on {PRE_NORM} is done yet"):
         task.reproduce(PRE_NORM, so_far=True, root=tmp_path)
     assert plan_of("demo") is None

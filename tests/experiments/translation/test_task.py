@@ -175,7 +175,7 @@ def test_the_kept_report_follows_from_its_logs(tmp_path):
     reproduce("multi30k", so_far=True, root=tmp_path)
     made, expected = (
         (folder / "report.md").read_text().partition("## Invariances")
-        for folder in (tmp_path / "work" / "report", kept)
+        for folder in (tmp_path / "runs" / "report", kept)
     )
     assert made[0] == expected[0]
 
