@@ -43,7 +43,7 @@ def ours(model):
     """Returns the function of `nmt translate`."""
     from nmt.load_tensorflow import load_tensorflow
 
-    load_tensorflow(translates=True)  # as the command does: before anything else imports TensorFlow
+    load_tensorflow([Path(model)])  # as the command does, before anything else imports TensorFlow
     from nmt.decoding.batch_parallel import use_cores_for_batches
     from nmt.decoding.options import DecodingOptions
     from nmt.system import load_system
@@ -56,7 +56,7 @@ def savedmodel(model):
     """Returns a function that calls an export as a server does, in batches sorted by length."""
     from nmt.load_tensorflow import load_tensorflow
 
-    tf = load_tensorflow(translates=True)  # as `nmt serve` does
+    tf = load_tensorflow([Path(model)])  # as `nmt serve` does
     import tensorflow_text  # noqa: F401
 
     from nmt.decoding.batch_parallel import map_batches, use_cores_for_batches

@@ -64,7 +64,10 @@ def main() -> None:
         os.environ.setdefault("TQDM_MININTERVAL", "30")
     command, arguments = parse_arguments()  # in a moment, before TensorFlow is loaded
     _keep_compiled()
-    tf = load_tensorflow(translates=command in ("translate", "serve"))
+    translated = arguments.model if command == "translate" else None
+    if command == "serve":
+        translated = arguments.models.glob("*/*")
+    tf = load_tensorflow(translated)
 
     from .training.interruption import Interrupted, exit_with
 

@@ -1,24 +1,29 @@
-"""Imports TensorFlow without its messages about the machine, and with memory that it may use again."""
+"""Imports TensorFlow quietly, and keeps malloc from returning freed memory."""
 
 import contextlib
 import ctypes
 import gc
+import json
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from types import ModuleType
 
+# Units of a model. A decoding step of a smaller one takes longer with oneDNN, because calling it
+# costs more than the products.
+LARGE = 512
 
-def load_tensorflow(*, translates: bool = False) -> ModuleType:
+
+def load_tensorflow(translated: Iterable[Path] | None = None) -> ModuleType:
     """Imports TensorFlow, discards what it prints to standard error, and returns it.
 
-    Args: translates: Whether this process mainly translates. Then oneDNN is off, unless the
-        environment says otherwise:
-            the small operations of a decoding step are faster without it. Training in bfloat16
-            needs it.
+    Args:
+        translated: The models, directories or exports, of a process that translates. If none is
+            large, oneDNN is off, unless the environment says otherwise.
     """
     _keep_freed_memory()
-    if translates:
+    if translated is not None and not any(map(_is_large, translated)):
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
     # At level 2, TensorFlow prints a line for each program that it loads from the cache.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -31,6 +36,20 @@ def load_tensorflow(*, translates: bool = False) -> ModuleType:
     gc.freeze()
     gc.enable()
     return tensorflow
+
+
+def _is_large(model: Path) -> bool:
+    """Returns whether a model is known to be large; what is wrong with it shows when it is loaded."""
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
+        if (model / "config.json").exists():
+            return _read_json(model / "config.json")["state_size"] >= LARGE
+        states = _read_json(model / "assets.extra" / "model.json")["sizes"]["state"]
+        return max(states if isinstance(states, list) else [states]) >= LARGE
+    return False
+
+
+def _read_json(path: Path) -> dict:
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 _M_TRIM_THRESHOLD = -1  # of malloc.h

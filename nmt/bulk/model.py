@@ -108,7 +108,7 @@ def _load(folder: str) -> Translate:
 
 @functools.cache
 def _loaded(folder: str) -> tuple[Any, Any]:
-    tf = load_tensorflow(translates=True)
+    tf = load_tensorflow([Path(folder)])
     import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
 
     for gpu in tf.config.list_physical_devices("GPU"):

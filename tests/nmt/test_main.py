@@ -16,6 +16,7 @@ import tensorflow as tf
 
 import rmsnorm_tf
 from nmt.commands import average
+from nmt.load_tensorflow import LARGE
 from tests.nmt.conftest import LINES
 
 
@@ -341,18 +342,30 @@ print(gc.isenabled(), gc.get_freeze_count() > 100_000)
     ("command", "given", "expected"),
     [
         ("translate -m a", None, "0"),
+        ("translate -m small large", None, None),
+        ("translate -m small", None, "0"),
         ("serve a", None, "0"),
+        ("serve exports", None, None),
         ("translate -m a", "1", "1"),
         ("train -m a", None, None),
         ("score -m a -s b -t c", None, None),
     ],
 )
-def test_what_only_translates_does_without_onednn(
-    run_python, monkeypatch, command, given, expected
+def test_only_large_models_are_translated_with_onednn(
+    run_python, monkeypatch, tmp_path, command, given, expected
 ):
     monkeypatch.delenv("TF_ENABLE_ONEDNN_OPTS", raising=False)
     if given:
         monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", given)
+    card = "exports/en-de/1/assets.extra/model.json"
+    files = {
+        "small/config.json": {"state_size": LARGE - 1},
+        "large/config.json": {"state_size": LARGE},
+        card: {"sizes": {"state": [8, LARGE]}},
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text(json.dumps(content))
     script = """
 import os, sys
 root, *sys.argv[1:] = sys.argv[1:]
