@@ -1,4 +1,4 @@
-"""Outputs are compared before and after: if they differ, all is undone, and otherwise nothing else is disturbed."""
+"""Outputs are compared: if they differ, all is undone, and otherwise nothing else is disturbed."""
 
 import keras
 import numpy as np
@@ -12,7 +12,7 @@ from tests.folding import assert_same_outputs, dense, layers, norm, outputs_of, 
 
 @keras.saving.register_keras_serializable(package="tests")
 class Watched(layers.Layer):
-    """A map, and the size of its kernel, which Python reads while the model runs: no operation shows it."""
+    """A map, and the size of its kernel, which Python reads while the model runs."""
 
     def build(self, shape):
         self.map = dense("map")
@@ -39,9 +39,8 @@ def assert_refused(convert, model, why):
     model.compile("sgd", "mse")
     outputs = outputs_of(model)
     before = state_of(model)
-    with pytest.raises(ValueError, match=why) as caught:
+    with pytest.raises(ValueError, match=f"^{why}(?s:.)*'model' is as before"):
         convert(model)
-    assert "every weight and layer of 'model' is as before" in str(caught.value)
     assert state_of(model) == before
     assert model.compiled
     assert_same_outputs(outputs, model)
@@ -79,7 +78,7 @@ def test_a_fold_that_changes_the_outputs_is_undone_with_all_others():
     )
     z = norm("third")(dense("behind")(norm("second")(y) + gru + z))
     model = with_drawn_weights(keras.Model(x, [z, size], name="model"))
-    assert_refused(fold_layer_norm, model, "^The outputs would change by ")
+    assert_refused(fold_layer_norm, model, "The outputs would change by ")
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -104,7 +103,7 @@ def test_a_change_in_training_alone_and_a_small_one_are_undone(make):
     x = keras.Input((6,), name="x")
     y, size = make(name="watched")(x)
     model = with_drawn_weights(keras.Model(x, [norm("norm")(y), size], name="model"))
-    assert_refused(fold_layer_norm, model, "^The outputs would change by ")
+    assert_refused(fold_layer_norm, model, "The outputs would change by ")
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -141,8 +140,8 @@ def test_a_model_that_does_not_run_on_random_inputs_is_reported():
     model = with_drawn_weights(keras.Model(x, norm("norm")(dense()(Particular()(x)))))
     [entry] = fold_layer_norm(model).entries
     assert entry.converted
-    start = "centring folded into dense; not checked, as the model does not run on random inputs: InvalidArgumentError"
-    assert entry.reason.startswith(start)
+    assert "; not checked, " in entry.reason
+    assert "InvalidArgumentError" in entry.reason
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -200,9 +199,8 @@ def test_a_model_whose_training_is_random_is_compared_at_inference():
     [entry] = fold_layer_norm(
         with_drawn_weights(keras.Model(x, norm("norm")(dense()(Noise()(x)))))
     ).entries
-    assert entry.reason == (
-        "centring folded into dense; not checked for training=True, as the outputs are random, whatever the seeds"
-    )
+    assert "; not checked for training=True" in entry.reason
+    assert "the outputs are random" in entry.reason
 
 
 @keras.saving.register_keras_serializable(package="tests")
