@@ -1,5 +1,4 @@
-"""A patched v0.3 reads the models that the recipe of the paper's authors makes, and those of our
-older patch.
+"""A patched v0.3 reads models made by the recipe of the paper's authors, or by our older patch.
 
 It needs what test_nematus_live.py needs, with a checkout of v0.3.
 """
@@ -11,7 +10,11 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
-from tests.patches.test_nematus_live import UPDATES, Nematus, pytestmark  # noqa: F401 (skips as there)
+from tests.patches.test_nematus_live import (  # noqa: F401 (skips as there)
+    UPDATES,
+    Nematus,
+    pytestmark,
+)
 
 # What the recipe does to v0.3, written such that it runs on the tag: a gain in the place of
 # LayerNorm's, and no mean.
