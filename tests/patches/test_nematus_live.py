@@ -101,7 +101,7 @@ class Nematus:
         assert result.returncode == 0, result.stderr[-4000:]
         return result
 
-    def train(self, model_type: str, kind: str, *more) -> Path:
+    def train(self, model_type: str, kind: str) -> Path:
         """Returns the model of this kind; trains it at the first call.
 
         A tree without patches knows no kinds.
@@ -148,7 +148,7 @@ class Nematus:
                     options["--tie_decoder_embeddings"] = []
             program = "nmt.py" if self.version == "v0.3" else "train.py"
             words = [word for name, values in options.items() for word in (name, *values)]
-            log = self.run(program, *words, *more).stderr
+            log = self.run(program, *words).stderr
             loss = re.findall(r"Loss/word:? ?([\d.]+)", log)
             named = f"{self.version} {model_type} {kind}"
             print(f"{named}: loss per word at update {len(loss)} is {float(loss[-1]):.3f}")
