@@ -196,14 +196,6 @@ def test_the_inputs_keep_their_structure():
     np.testing.assert_allclose(model(data)["y"], before, rtol=0, atol=1e-5)
 
 
-def test_frozen_layers_are_folded_and_stay_frozen():
-    model = keras.Sequential([keras.Input((6,)), dense(), norm("norm"), dense("head")])
-    model.get_layer("dense").trainable = model.get_layer("norm").trainable = False
-    report = fold(model)
-    assert report["norm"].converted
-    assert [layer.trainable for layer in model.layers] == [False, False, True]
-
-
 def test_masks_reach_the_layers_behind():
     model = tagger(layers.GRU(4, return_sequences=True))
     model = keras.Model(model.input, layers.GRU(3)(norm("again")(dense("more")(model.output))))

@@ -14,6 +14,7 @@ from tests.folding import (
     norm,
     with_drawn_weights,
 )
+from tests.operations import Scale
 
 
 @keras.saving.register_keras_serializable(package="inside")
@@ -29,15 +30,6 @@ class Block(layers.Layer):
 
     def call(self, x):
         return x + self.maps[1](self.maps[0](self.norm(x)))
-
-
-@keras.saving.register_keras_serializable(package="inside")
-class LayerScale(layers.Layer):
-    def build(self, shape):
-        self.gain = self.add_weight(shape=(shape[-1],), initializer="ones", name="gain")
-
-    def call(self, x):
-        return x * self.gain
 
 
 @keras.saving.register_keras_serializable(package="inside")
@@ -237,21 +229,11 @@ def test_a_config_that_does_not_say_how_a_changed_layer_was_built():
 def test_layer_scale(policy):
     x = keras.Input((4, 6))
     y = dense("embed")(x)
-    y = y + LayerScale(name="scale")(dense("branch")(norm("first")(y)))
+    y = y + Scale(name="scale")(dense("branch")(norm("first")(y)))
     model = keras.Model(x, norm("last")(y))
     report = fold(model)
     assert report["last"].reason == "centring folded into embed, branch"
     np.testing.assert_array_equal(model.get_layer("scale").gain, np.ones(6))
-
-
-def test_a_layer_scale_that_is_read_elsewhere_stays():
-    x = keras.Input((4, 6))
-    y = dense("embed")(x)
-    branch = dense("branch")(norm("first")(y))
-    z = y + LayerScale(name="scale")(branch)
-    report = fold(keras.Model(x, [norm("last")(z), layers.Activation("tanh")(branch)]))
-    assert report["first"].converted
-    assert not report["last"].converted
 
 
 @pytest.mark.parametrize(

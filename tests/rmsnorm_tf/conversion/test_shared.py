@@ -45,24 +45,16 @@ def test_a_layer_that_another_model_has_too_stays_until_that_is_gone(convert):
     assert convert(model).entries[0].converted
 
 
-def test_a_map_that_another_model_has_too_stays():
+@pytest.mark.parametrize("activation", [None, "relu"])
+def test_a_map_that_another_model_has_too_stays(activation):
+    """Neither its weights are centred nor the mean of its output is subtracted."""
     x = keras.Input((4, 6))
-    y = dense()(x)
-    model = keras.Model(x, norm("norm")(y))
-    other = keras.Model(x, y, name="other")
-    before = outputs_of(with_drawn_weights(other))
-    [entry] = fold_layer_norm(model).entries
-    assert_stays(entry, "dense", "'other'")
-    assert_same_outputs(before, other)
-
-
-def test_nothing_is_subtracted_from_a_layer_that_another_model_has_too():
-    x = keras.Input((4, 6))
-    y = dense("stream", activation="relu")(x)
+    y = dense(activation=activation)(x)
     model = keras.Model(x, [norm(f"norm_{i}")(y) for i in range(3)])
     other = keras.Model(x, y, name="other")
     before = outputs_of(with_drawn_weights(other))
-    assert not any(entry.converted for entry in fold_layer_norm(model).entries)
+    for entry in fold_layer_norm(model).entries:
+        assert_stays(entry, "dense", *(["'other'"] if activation is None else []))
     assert_same_outputs(before, other)
 
 
