@@ -8,7 +8,7 @@ Reference: Zhang and Sennrich 2019, arXiv:1910.07467, equation 4 and section 5.
 Runs on Python 2.7 and 3, and on TensorFlow 1 and 2 in graph mode. All kinds store one weight, the
 gain: in v0.3 as `new_std`, like the authors' own change of v0.3; in other versions as `scale`, like
 master. The JSON file of a model stores its kind as `layer_normalization_type`. A model without this
-entry has layer normalization, or RMSNorm if its checkpoint has gains and no biases of normalization.
+entry has layer normalization, or RMSNorm if its checkpoint has gains and no biases of a norm.
 """
 
 import logging

@@ -180,7 +180,8 @@ def _agree(layer, like, magnitude, largest_gain):
     Gains are powers of two, with which it does not matter where a norm rounds.
     """
     rng = np.random.default_rng(0)
-    shape = [(3 if axis else 8) if n is None else n for axis, n in enumerate(shape_of_input(layer))]
+    batch, *sizes = shape_of_input(layer)
+    shape = [batch or 8, *(size or 3 for size in sizes)]
     dtype = layer.compute_dtype
     x = (magnitude * rng.normal(0.5, 1.0, shape) ** (1 if dtype in _HALF else 3)).astype("float32")
     x.reshape(-1, shape[-1])[0, 1:] *= 1e-3  # one entry stands out, as far as it can

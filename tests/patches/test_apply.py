@@ -44,7 +44,7 @@ def test_every_prefix_applies_and_reverts_exactly(project, k, ending):
 @pytest.mark.parametrize("way", ["apply", "am"])
 def test_equals_git_also_inside_another_repository(project, way, k):
     patches = [f"patches/nmt/{name}" for name in NAMES[:k]]
-    project.run("git", "init", "--quiet", str(project.root.parent), check=True)
+    project.git("init", "--quiet", str(project.root.parent))
     pristine = project.file.read_bytes()
     assert project.apply("apply", "--through", NAMES[k - 1]).returncode == 0
     ours = project.file.read_bytes()

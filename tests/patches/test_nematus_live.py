@@ -10,12 +10,14 @@ updates; `-rP` shows the last loss.
 """
 
 import functools
+import itertools
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
@@ -147,7 +149,7 @@ class Nematus:
                 if self.version == "master":
                     options["--tie_decoder_embeddings"] = []
             program = "nmt.py" if self.version == "v0.3" else "train.py"
-            words = [word for name, values in options.items() for word in (name, *values)]
+            words = itertools.chain.from_iterable((k, *values) for k, values in options.items())
             log = self.run(program, *words).stderr
             loss = re.findall(r"Loss/word:? ?([\d.]+)", log)
             named = f"{self.version} {model_type} {kind}"
@@ -165,10 +167,8 @@ class Nematus:
     @functools.cache  # noqa: B019
     def score(self, *models: Path) -> list[list[float]]:
         self.run("score.py", "-m", *models, "-s", "test", "-t", "reference", "-o", "out")
-        return [
-            [float(word) for word in line.split()]
-            for line in (self.folder / "out").read_text().splitlines()
-        ]
+        lines = (self.folder / "out").read_text().splitlines()
+        return [list(map(float, line.split())) for line in lines]
 
 
 ENVIRONMENT = {
@@ -214,7 +214,7 @@ def test_an_ensemble_mixes_kinds_in_either_order(nematus, model_type):
     if model_type in nematus.not_scored:
         pytest.skip("v0.4 neither scores with Transformers nor searches with several")
     models = [nematus.train(model_type, kind) for kind in kinds(nematus)]
-    alone = [[row[0] for row in nematus.score(model)] for model in models]
+    alone = [list(map(itemgetter(0), nematus.score(model))) for model in models]
     # v0.3 scores with one model at a time.
     for order in (1, -1) if nematus.version != "v0.3" else ():
         columns = list(zip(*nematus.score(*models[::order]), strict=True))

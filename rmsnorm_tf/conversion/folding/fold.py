@@ -30,7 +30,12 @@ def fold(
     layers = list(walk(model))
     with_layer_norm = layer_norms(model)
     names = {id(layer): name for _, name, layer in layers}
-    names |= {id(weight): name for _, name, layer in layers for weight in layer.weights}
+    tied: dict[int, str] = {}
+    for _, name, layer in layers:
+        own = [id(weight) for weight in layer.weights]
+        names |= dict.fromkeys(own, name)
+        if getattr(layer, "tie_weights", False):
+            tied |= dict.fromkeys(own, f"the weights of {name} make logits too")
     plans: dict[int, Plan | Stays] = {}
     norms = []
     for _, _, layer in with_layer_norm:
@@ -42,7 +47,7 @@ def fold(
         else:
             norms.append(layer)
     traced = trace(model, modes, norms)
-    plans |= Centring(traced, shared | _tied(layers), names).plans(norms)
+    plans |= Centring(traced, shared | tied, names).plans(norms)
     good = [plan for plan in plans.values() if isinstance(plan, Plan)]
     _centre_weights(traced, good)
     cuts = frozenset().union(*(plan.cuts for plan in good))
@@ -64,16 +69,6 @@ def fold(
             entries.append(Conversion(name, True, _in_words(plan, traced, names)))
     make_changes(model, changes)
     return entries
-
-
-def _tied(layers):
-    """Returns why weights of embeddings must stay as they are, by id."""
-    return {
-        id(weight): f"the weights of {name} make logits too"
-        for _, name, layer in layers
-        if getattr(layer, "tie_weights", False)
-        for weight in layer.weights
-    }
 
 
 def _centre_weights(traced, plans):

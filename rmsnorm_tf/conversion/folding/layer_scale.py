@@ -32,9 +32,9 @@ def gain_to_absorb(
     product = _product(traced, operation, axis)
     if product is None:
         return None
-    gain, weights = product
+    resources = [product[0], *(name for name, _ in product[1])]
     same = [other for other in traced.operations if _product(traced, other, axis) == product]
-    reads = {len(traced.consumers[name]) for name in (gain, *(name for name, _ in weights))}
+    reads = {len(traced.consumers[name]) for name in resources}
     is_seen = any((other.outputs[0].name, axis) in seen for other in same)
     return product if reads == {len(same)} and not is_seen else None
 

@@ -122,9 +122,10 @@ def _conv(operation, axis, output):
 
 def _matmul(operation, axis, output):
     flipped = [operation.get_attr(name) for name in _PRODUCTS[operation.type]]
-    if axis == -1:
-        return [(1, -2 if flipped[1] else -1)]
-    return [(0, -1 if flipped[0] else -2)] if axis == -2 else None
+    operand = {-1: 1, -2: 0}.get(axis)
+    if operand is None:
+        return None
+    return [(operand, -3 - axis if flipped[operand] else axis)]
 
 
 def _einsum(operation, axis, output):
@@ -226,10 +227,12 @@ def _sliced(operation, axes):
             kept += itertools.islice(left, len(axes) - named)
         elif has("new_axis", i):
             kept.append(None)
+        elif has("shrink_axis", i):
+            next(left)
         else:
             axis = next(left)
             is_whole = has("begin", i) and has("end", i) and abs(stride) == 1
-            kept += [] if has("shrink_axis", i) else [axis if is_whole else None]
+            kept.append(axis if is_whole else None)
     return [*kept, *left]
 
 

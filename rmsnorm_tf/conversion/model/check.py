@@ -1,5 +1,6 @@
 """Changes a model, and compares its outputs on random inputs before and after."""
 
+import functools
 import itertools
 import re
 from collections.abc import Callable, Collection
@@ -183,7 +184,8 @@ def _inputs_and_outputs(function, seeds):
     failure = None
     for size, bound in itertools.product(_SIZES, _BOUNDS):
         rng = np.random.default_rng(0)
-        inputs = keras.tree.map_structure(lambda x: _draw(x, size, bound, rng), function.inputs)  # noqa: B023
+        draw = functools.partial(_draw, size=size, bound=bound, rng=rng)
+        inputs = keras.tree.map_structure(draw, function.inputs)
         try:
             first, second = (function(inputs, seeds) for _ in range(2))
         except Exception as error:  # too short an input, an unknown word
@@ -199,7 +201,8 @@ def _inputs_and_outputs(function, seeds):
 
 def _draw(symbolic, size, bound, rng):
     """Returns a random value of a symbolic input, with a batch of three."""
-    shape = [(size if axis else 3) if n is None else n for axis, n in enumerate(symbolic.shape)]
+    unknown = [3] + [size] * (len(symbolic.shape) - 1)
+    shape = [u if n is None else n for n, u in zip(symbolic.shape, unknown, strict=False)]
     if symbolic.dtype == "string":
         value = rng.choice(["a", "b c", "1"], shape)
     elif symbolic.dtype == "bool":

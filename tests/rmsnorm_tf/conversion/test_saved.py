@@ -103,7 +103,7 @@ def test_changes_in_a_layer_without_a_build_method_are_saved(convert, tmp_path):
 
 
 def test_a_norm_without_its_mean_is_converted_again(tmp_path):
-    """First the mean of the norm that begins the stream is subtracted, then the norm is replaced."""
+    """First the mean of the norm that begins a stream is subtracted, then the norm replaced."""
     x = keras.Input((4, 6))
     alone = norm("alone")(dense("first", activation="relu")(x))
     inside = Inner(name="block")(dense("second", activation="relu")(x))
