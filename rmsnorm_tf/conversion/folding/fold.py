@@ -50,10 +50,9 @@ def fold(
     plans |= Centring(traced, shared | tied, names).plans(norms)
     good = [plan for plan in plans.values() if isinstance(plan, Plan)]
     _centre_weights(traced, good)
-    cuts = frozenset().union(*(plan.cuts for plan in good))
     changes = new_changes()
     for path, _, layer in layers:
-        if id(layer) in cuts:
+        if any(id(layer) in plan.cuts for plan in good):
             changes[path]["centred"] = True
     entries = []
     for path, name, layer in with_layer_norm:
