@@ -177,8 +177,8 @@ OWN_MODEL = """
 import keras
 
 class Model(keras.Model):
-    def __init__(self):
-        super().__init__()
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
         self.dense = keras.layers.Dense(8)
         self.norm = keras.layers.LayerNormalization()
 
