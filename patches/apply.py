@@ -2,8 +2,8 @@
 """Applies a series of patches to a source tree and reverts them, without git.
 
     python patches/apply.py status DIR                    list the patches, and which are applied
-    python patches/apply.py apply  DIR [--through PATCH]  apply all patches, or those up to and including PATCH
-    python patches/apply.py revert DIR [--through PATCH]  revert all patches, or those down to and including PATCH
+    python patches/apply.py apply  DIR [--through PATCH]  apply all patches, or up to PATCH
+    python patches/apply.py revert DIR [--through PATCH]  revert all patches, or down to PATCH
     python patches/apply.py check  DIR [--through PATCH]  print what apply would do, write nothing
 
 DIR contains `nmt/` or `nematus/`. The git ids in the patches tell the version of Nematus, and
@@ -11,7 +11,7 @@ whether a file is pristine, patched or drifted. If any has drifted, nothing is c
 of Nematus, the message shows the lines to insert by hand; `--skip FILE` then patches the others.
 CRLF line endings and links to files inside DIR are kept; other links are refused. One run waits for
 another, but not on Windows or a network file system without locks: start no two at once there. The
-exit status is 0, even if there is nothing to do, or 2 on any error.
+exit status is 0, even if there is nothing to do, 2 on any error, or 130 after Ctrl-C.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ HERE = Path(__file__).resolve().parent
 ABSENT = "0" * 40  # The id that git gives to a missing file.
 
 _FILE = re.compile(
-    rb"a/(\S+) b/\1\n(?:new file mode [0-7]{6}\n)?index ([0-9a-f]{40})\.\.([0-9a-f]{40})(?: [0-7]{6})?\n"
+    rb"a/(\S+) b/\1\n(?:new file mode [0-7]{6}\n)?"
+    rb"index ([0-9a-f]{40})\.\.([0-9a-f]{40})(?: [0-7]{6})?\n"
     rb"--- (?:a/\1|/dev/null)\n\+\+\+ b/\1\n"
 )
 _TEMPORARY = ".patched-"  # and 8 random characters
@@ -50,9 +51,8 @@ class Change(NamedTuple):
     path: str
     old_id: str
     new_id: str
-    hunks: list[
-        tuple[int, list[bytes], list[bytes]]
-    ]  # (start, old, new): lines from index `start`, with context
+    # (start, old, new): lines from index `start`, with context
+    hunks: list[tuple[int, list[bytes], list[bytes]]]
     places: list[str]  # The `Where:` fields of the patch: one for each hunk, or none.
 
 
@@ -66,7 +66,7 @@ class Series(NamedTuple):
 
 
 class File(NamedTuple):
-    """A file of the tree, its content with LF line endings (None if it is missing), and its changes in order."""
+    """A file of the tree, its content with LF line endings, None if missing, and its changes."""
 
     path: str
     location: Path
@@ -76,13 +76,21 @@ class File(NamedTuple):
     changes: list[Change]
 
     @property
-    def ids(self) -> list[str]:  # of all known states: before the first change, and after each
+    def ids(self) -> list[str]:
+        """The ids of all known states: before the first change, and after each."""
         return [self.changes[0].old_id] + [change.new_id for change in self.changes]
 
     @property
-    def applied(self) -> int | None:  # the number of changes; None if the file has drifted
+    def applied(self) -> int | None:
+        """The number of changes that are applied, or None if the file has drifted."""
         current = blob_id(self.text)
         return self.ids.index(current) if current in self.ids else None
+
+    def state(self, number: int) -> str:
+        """Returns the state of one of the changes in words."""
+        if self.applied is None:
+            return "unknown"
+        return "applied" if number < self.applied else "not yet"
 
 
 def blob_id(text: bytes | None) -> str:
@@ -112,12 +120,10 @@ def parse_patch(name: str, text: bytes) -> list[Change]:
         places = re.findall(rf"^Where: {re.escape(path)}: (.+)$", message.decode(), flags=re.M)
         hunks = []
         for line_number, body in zip(pairs[::2], pairs[1::2]):
-            old, new = (
-                re.findall(rb"^[%s](.*)$" % signs, body, flags=re.M) for signs in (b" -", b" +")
-            )
-            hunks.append(
-                (int(line_number) - bool(old), old, new)
-            )  # Without old, insert after that line.
+            old = re.findall(rb"^[ -](.*)$", body, flags=re.M)
+            new = re.findall(rb"^[ +](.*)$", body, flags=re.M)
+            start = int(line_number) - bool(old)  # Without old, insert after that line.
+            hunks.append((start, old, new))
         changes.append(Change(name, path, old_id, new_id, hunks, places))
     return changes or _damaged(name, "it contains no diff")
 
@@ -127,12 +133,12 @@ def load_series(folder: Path) -> Series:
     name = f"the series {folder.name}"
     try:
         lines = (folder / "series").read_text(encoding="utf-8").splitlines()
-        paths = [folder / line for line in lines if line[:2] != "# "] or _damaged(
-            name, "it lists no patch"
-        )
+        paths = [folder / line for line in lines if line[:2] != "# "]
         changes = [change for path in paths for change in parse_patch(path.name, path.read_bytes())]
     except (OSError, UnicodeDecodeError) as error:
         _damaged(name, str(error))
+    if not paths:
+        _damaged(name, "it lists no patch")
     comments = [line[2:] for line in lines if line[:2] == "# "]
     return Series(folder.name, comments, [path.name for path in paths], changes)
 
@@ -149,15 +155,15 @@ def find_series(target: Path) -> Series:
     ids = {path: blob_id(read(target, [change]).text) for path, change in changes.items()}
     known = []
     for series in candidates:
-        changes = [each for each in series.changes if each.old_id != ABSENT]
-        known.append(
-            len({each.path for each in changes if ids[each.path] in (each.old_id, each.new_id)})
-        )
+        found = {
+            each.path for each in series.changes if ids[each.path] in (each.old_id, each.new_id)
+        }
+        added = {each.path for each in series.changes if each.old_id == ABSENT}
+        known.append(len(found - added))
     if any(known):
         return candidates[known.index(max(known))]
-    old = dict(
-        line.split(" ", 1) for line in (HERE / "nematus-common/old").read_text().splitlines()
-    )
+    lines = (HERE / "nematus-common/old").read_text().splitlines()
+    old = dict(line.split(" ", 1) for line in lines)
     version = old.get(ids["nematus/nmt.py"], "")
     what = f"Nematus {version}, which uses Theano" if version else "an unknown version of Nematus"
     versions = ", ".join(series.name.partition("-")[2] for series in candidates)
@@ -173,24 +179,30 @@ def read(target: Path, changes: list[Change]) -> File:
     root = Path(os.path.realpath(target))
     place = Path(os.path.realpath(path))
     is_missing = not os.path.lexists(place) and not path.is_symlink()
-    is_added_link = (
-        path.is_symlink() and changes[0].old_id == ABSENT
-    )  # Reverting would leave it, leading nowhere.
+    # Reverting would leave a link, leading nowhere.
+    is_added_link = path.is_symlink() and changes[0].old_id == ABSENT
     if root not in place.parents or is_added_link or not (is_missing or place.is_file()):
         raise Refused(
-            f"{changes[0].path} is no regular file, or a link that leads to none in {target}; replace it"
+            f"{changes[0].path} is no regular file, or a link that leads to none in {target}; "
+            "replace it"
         )
     if is_missing:
-        return File(changes[0].path, place, None, False, 0o644, changes)
+        return File(changes[0].path, place, None, False, 0o666 & ~_umask(), changes)
     data = place.read_bytes()
     text = data.replace(b"\r\n", b"\n")
     if text != data != text.replace(b"\n", b"\r\n"):
         raise Refused(
-            f"{changes[0].path} mixes LF and CRLF line endings; restore it, or convert all lines to one"
+            f"{changes[0].path} mixes LF and CRLF line endings; restore it, or convert all lines "
+            "to one"
         )
-    return File(
-        changes[0].path, place, text, text != data, stat.S_IMODE(place.stat().st_mode), changes
-    )
+    mode = stat.S_IMODE(place.stat().st_mode)
+    return File(changes[0].path, place, text, text != data, mode, changes)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def read_files(target: Path, series: Series, skip: list[str]) -> list[File]:
@@ -203,18 +215,15 @@ def read_files(target: Path, series: Series, skip: list[str]) -> list[File]:
         raise Refused(
             f"cannot skip {', '.join(skip)}; --skip takes some, but not all, of {', '.join(paths)}"
         )
-    files = [
-        read(target, [each for each in series.changes if each.path == path])
-        for path in paths
-        if path not in skip
-    ]
+    files = []
+    for path in paths:
+        if path not in skip:
+            files.append(read(target, [each for each in series.changes if each.path == path]))
     for file in files:
         if file.text is None and file.ids[0] != ABSENT:
             raise Refused(f"{target} has no file {file.path}; restore it")
-    return [
-        file._replace(crlf=any(each.crlf for each in files if each is file or file.text is None))
-        for file in files
-    ]
+    any_crlf = any(file.crlf for file in files)
+    return [file._replace(crlf=any_crlf if file.text is None else file.crlf) for file in files]
 
 
 def describe(files: list[File], series: Series) -> str:
@@ -222,55 +231,53 @@ def describe(files: list[File], series: Series) -> str:
     drifted = [file.path for file in files if file.applied is None]
     if drifted:
         return f"{series.name}: drifted: {', '.join(drifted)}"
-    if not any(
-        file.applied for file in files
-    ):  # patches that change only skipped files are in no other state
+    if not any(file.applied for file in files):  # Patches of skipped files alone do not count.
         return f"{series.name}: pristine"
     for k in range(len(series.patches), 0, -1):
-        if all(
-            file.applied == sum(each.patch in series.patches[:k] for each in file.changes)
-            for file in files
-        ):
+        if all(file.applied == _count(file, series.patches[:k]) for file in files):
             return f"{series.name}: applied {k} of {len(series.patches)}"
-    return f"{series.name}: interrupted: not all files have the same patches; run apply or revert to finish"
+    return (
+        f"{series.name}: interrupted: not all files have the same patches; run apply or revert to "
+        "finish"
+    )
+
+
+def _count(file: File, patches: list[str]) -> int:
+    """Returns how many of the changes of a file are in these patches."""
+    return sum(change.patch in patches for change in file.changes)
 
 
 def print_status(files: list[File], series: Series) -> None:
     """Prints the comments of the series and whether each patch is applied."""
-    states = {each.patch: "applied" for file in files for each in file.changes}
-    states.update(
-        (each.patch, "not yet") for file in files for each in file.changes[file.applied or 0 :]
-    )
-    states.update(
-        (each.patch, "unknown") for file in files for each in file.changes if file.applied is None
-    )
-    for line in series.comments + [
-        f"{states.get(name, 'skipped')}  {name}" for name in series.patches
-    ]:
+    order = ["skipped", "applied", "not yet", "unknown"]
+    states = dict.fromkeys(series.patches, order[0])
+    for file in files:
+        for k, change in enumerate(file.changes):
+            states[change.patch] = max(states[change.patch], file.state(k), key=order.index)
+    for line in series.comments + [f"{states[name]}  {name}" for name in series.patches]:
         print(f"  {line}")
 
 
 def explain_drift(file: File, undo: bool) -> str:
-    """Returns a message with the id of the file, the known ids, and the lines to insert or remove by hand."""
+    """Returns a message with the ids of the file and the lines to insert or remove by hand."""
     states = ["pristine"] + [f"after {change.patch}" for change in file.changes]
-    known = ", ".join(
-        f"{id_[:12]} ({state})" for id_, state in zip(file.ids, states) if id_ != ABSENT
-    )
+    named = zip(file.ids, states)
+    known = ", ".join(f"{id_[:12]} ({state})" for id_, state in named if id_ != ABSENT)
     cure = "move the file away" if file.ids[0] == ABSENT else "restore the file"
     message = f"{file.path} has drifted: its id is {blob_id(file.text)[:12]}, not {known}; {cure}"
-    places = [
-        (place, new)
-        for change in file.changes
-        for place, (*_, new) in zip(change.places, change.hunks)
-    ]
+    places = []
+    for change in file.changes:
+        places += [(place, new) for place, (*_, new) in zip(change.places, change.hunks)]
     text = b"\n%s\n" % (file.text or b"")
     by_hand = [
         (place, new) for place, new in places if (b"\n".join([b"", *new, b""]) in text) == undo
     ]
+    if places:
+        message += f", or use `--skip {file.path}`"
     if by_hand:
-        message += f", or use `--skip {file.path}` and {'remove' if undo else 'insert'} these lines by hand:"
+        message += f" and {'remove' if undo else 'insert'} these lines by hand:"
     elif places:
-        message += f", or use `--skip {file.path}`: {'none' if undo else 'all'} of the patches' lines are there"
+        message += f": {'none' if undo else 'all'} of the patches' lines are there"
     for place, new in by_hand:
         message += f"\n  {place}:" + "".join("\n" + f"    {line.decode()}".rstrip() for line in new)
     return message
@@ -301,10 +308,9 @@ def rewrite(text: bytes | None, change: Change, undo: bool = False) -> bytes | N
 
 def write_files(changed: list[File], files: list[File]) -> None:
     """Writes temporary files first, then renames all of them; removes files last."""
-    for left in {
-        path for file in files for path in file.location.parent.glob(f"{_TEMPORARY}????????")
-    }:
-        left.unlink()  # by a run that was killed
+    for folder in {file.location.parent for file in files}:
+        for left in folder.glob(f"{_TEMPORARY}????????"):  # by a run that was killed
+            left.unlink()
     temporary = {}
     try:
         for file in (file for file in changed if file.text is not None):
@@ -327,7 +333,7 @@ def write_files(changed: list[File], files: list[File]) -> None:
 
 
 def change_tree(command: str, files: list[File], series: Series, through: str | None) -> None:
-    """Applies or reverts the patches, all or as far as `through`, and prints each change; `check` writes nothing."""
+    """Applies or reverts the patches as far as `through`; `check` only prints each."""
     undo = command == "revert"
     goal = 0 if undo else len(series.patches)
     if through:
@@ -338,21 +344,18 @@ def change_tree(command: str, files: list[File], series: Series, through: str | 
     after = []
     report = []
     for file in files:
-        k = sum(change.patch in series.patches[:goal] for change in file.changes)
-        for change in (
-            file.changes[k : file.applied][::-1] if undo else file.changes[file.applied : k]
-        ):
+        k = _count(file, series.patches[:goal])
+        changes = file.changes[k : file.applied][::-1] if undo else file.changes[file.applied : k]
+        for change in changes:
+            before = blob_id(file.text)[:12]
             file = file._replace(text=rewrite(file.text, change, undo))
-            ids = " -> ".join(
-                id_[:12] for id_ in (change.old_id, change.new_id)[:: -1 if undo else 1]
-            )
+            ids = f"{before} -> {blob_id(file.text)[:12]}"
             report.append(f"  {_VERBS[command]} {change.patch}: {file.path} {ids}")
         after.append(file)
     changed = [file for file, before in zip(after, files) if file != before]
     for file in changed:  # root may write read-only files, so check the mode too.
-        if file.location.exists() and not (
-            file.mode & stat.S_IWUSR and os.access(file.location, os.W_OK)
-        ):
+        may_write = file.mode & stat.S_IWUSR and os.access(file.location, os.W_OK)
+        if file.location.exists() and not may_write:
             raise Refused(f"{file.path} is read-only; make it writable (chmod u+w) and retry")
     if command != "check":
         write_files(changed, files)
@@ -377,40 +380,50 @@ def main() -> int:
         parser.error("status takes no --through: it lists all patches")
     try:
         with contextlib.ExitStack() as stack:
-            with contextlib.suppress(
-                ImportError, OSError
-            ):  # Windows; a network file system, or no folder at all
+            # Windows; a network file system, or no folder at all
+            with contextlib.suppress(ImportError, OSError):
                 import fcntl
 
                 folder = os.open(options.target, os.O_RDONLY | os.O_DIRECTORY)
                 stack.callback(os.close, folder)  # This ends the lock, which leaves no file.
                 fcntl.flock(folder, fcntl.LOCK_EX)
-            series = find_series(options.target)
-            files = read_files(options.target, series, options.skip)
-            print(describe(files, series))
-            if options.command == "status":
-                print_status(files, series)
-            drifts = [
-                explain_drift(file, options.command == "revert")
-                for file in files
-                if file.applied is None
-            ]
-            if drifts:
-                raise Refused("\n".join(drifts))
-            if options.command != "status":
-                change_tree(options.command, files, series, options.through)
-    except (Refused, OSError) as error:
-        said = (
-            "nothing was changed: {}"
-            if isinstance(error, Refused)
-            else "{}; fix it and run the same command again"
-        )
-        print("apply.py:", said.format(error), file=sys.stderr)
+            carry_out(options)
+    except KeyboardInterrupt:
+        print("apply.py: interrupted; run it again", file=sys.stderr)
+        return 130
+    except Refused as error:
+        print(f"apply.py: nothing was changed: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"apply.py: {error}; fix it and run the same command again", file=sys.stderr)
         return 2
     return 0
+
+
+def carry_out(options: argparse.Namespace) -> None:
+    """Carries out a command, and prints the state of the tree before it."""
+    series = find_series(options.target)
+    files = read_files(options.target, series, options.skip)
+    print(describe(files, series))
+    if options.command == "status":
+        print_status(files, series)
+    drifted = [file for file in files if file.applied is None]
+    if drifted:
+        raise Refused(
+            "\n".join(explain_drift(file, options.command == "revert") for file in drifted)
+        )
+    if options.command != "status":
+        change_tree(options.command, files, series, options.through)
 
 
 if __name__ == "__main__":
     if hasattr(signal, "SIGPIPE"):  # Exit silently when the reader of a pipe closes it.
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    sys.exit(main())
+    status = main()
+    try:
+        sys.stdout.flush()
+    except OSError as error:  # such as a full disk
+        print(f"apply.py: {error}; `status` says what was done", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # The exit flushes once more.
+        status = 2
+    sys.exit(status)

@@ -28,10 +28,14 @@ def run_git(folder: str, *arguments: str, text: bytes = b"") -> bytes:
     Raises:
         subprocess.CalledProcessError: git failed.
     """
-    person = {"NAME": "The rmsnorm-tf authors", "EMAIL": "authors@rmsnorm-tf.invalid"}
+    name = "The rmsnorm-tf authors"
+    email = "authors@rmsnorm-tf.invalid"
     environment = {
         **{key: value for key, value in os.environ.items() if not key.startswith("GIT_")},
-        **{f"GIT_{role}_{k}": v for role in ("AUTHOR", "COMMITTER") for k, v in person.items()},
+        "GIT_AUTHOR_NAME": name,
+        "GIT_AUTHOR_EMAIL": email,
+        "GIT_COMMITTER_NAME": name,
+        "GIT_COMMITTER_EMAIL": email,
         "GIT_CONFIG_NOSYSTEM": "1",
         "HOME": folder,
         "LC_ALL": "C",
@@ -94,13 +98,14 @@ def export_series(text: bytes, series: apply.Series) -> dict[str, bytes]:
 
 
 def main() -> int:
-    """Rewrites the patches that changed, prints the result for each patch and returns the exit status."""
+    """Rewrites the patches that changed, prints each result and returns the exit status."""
     try:
         series = apply.load_series(SERIES)
         text = (ROOT / PATH).read_bytes()
         if apply.blob_id(text) in [change.new_id for change in series.changes]:
             raise apply.Refused(
-                f"{PATH} has patches applied, but must be pristine; run `python patches/apply.py revert .` first"
+                f"{PATH} has patches applied, but must be pristine; run "
+                "`python patches/apply.py revert .` first"
             )
         exported = export_series(text, series)
     except apply.Refused as error:

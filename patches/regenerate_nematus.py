@@ -28,7 +28,8 @@ def regenerate_module(patch: bytes, source: bytes) -> bytes:
     message = patch.partition(b"diff --git ")[0]
     lines = source.splitlines(keepends=True)
     header = (
-        f"diff --git a/{MODULE} b/{MODULE}\nnew file mode 100644\nindex {apply.ABSENT}..{apply.blob_id(source)}\n"
+        f"diff --git a/{MODULE} b/{MODULE}\nnew file mode 100644\n"
+        f"index {apply.ABSENT}..{apply.blob_id(source)}\n"
         f"--- /dev/null\n+++ b/{MODULE}\n@@ -0,0 +1,{len(lines)} @@\n"
     )
     return message + header.encode() + b"".join(b"+" + line for line in lines)
@@ -59,9 +60,8 @@ def regenerate_insertions(patch: bytes, read_pristine: Callable[[str], bytes]) -
             added += len(new)
         patched = b"\n".join(lines)
         ids = f"{apply.blob_id(pristine)}..{apply.blob_id(patched)}"
-        parts[i] = (
-            f"diff --git a/{path} b/{path}\nindex {ids} {mode}\n--- a/{path}\n+++ b/{path}\n{diff}".encode()
-        )
+        header = f"diff --git a/{path} b/{path}\nindex {ids} {mode}\n--- a/{path}\n+++ b/{path}\n"
+        parts[i] = f"{header}{diff}".encode()
     return message + b"".join(parts)
 
 
@@ -75,7 +75,7 @@ def read_from(clone: str, folder: Path) -> Callable[[str], bytes]:
 
 
 def main() -> int:
-    """Rewrites the patches that changed, prints the result for each patch and returns the exit status."""
+    """Rewrites the patches that changed, prints each result and returns the exit status."""
     common = HERE / "nematus-common"
     module = common / "add-module.patch"
     regenerated = {
@@ -93,8 +93,8 @@ def main() -> int:
             (getattr(error, "stderr", None) or str(error).encode()).decode(errors="replace").strip()
         )
         print(
-            f"regenerate_nematus.py: git cannot read the files of Nematus from {clone} ({said}); no patch was "
-            "changed; give a clone of Nematus with all tags",
+            f"regenerate_nematus.py: git cannot read the files of Nematus from {clone} ({said}); "
+            "no patch was changed; give a clone of Nematus with all tags",
             file=sys.stderr,
         )
         return 2

@@ -8,7 +8,7 @@ Reference: Zhang and Sennrich 2019, arXiv:1910.07467, equation 4 and section 5.
 Runs on Python 2.7 and 3, and on TensorFlow 1 and 2 in graph mode. All kinds store one weight, the
 gain: in v0.3 as `new_std`, like the authors' own change of v0.3; in other versions as `scale`, like
 master. The JSON file of a model stores its kind as `layer_normalization_type`. A model without this
-entry has layer normalization, or RMSNorm if its checkpoint has gains and no biases of normalization.
+entry has layer normalization, or RMSNorm if its checkpoint has gains and no biases of a norm.
 """
 
 import logging
@@ -20,8 +20,8 @@ tf1 = getattr(getattr(tf, "compat", tf), "v1", tf)
 
 EPSILON = 1e-5
 LAYERNORM = "layernorm"
-# The first size / divisor entries give the statistic. "rmsnorm_fast" is for Nematus master, whose own
-# class for "rmsnorm" computes the same more slowly.
+# The first size / divisor entries give the statistic. "rmsnorm_fast" is for Nematus master, whose
+# own class for "rmsnorm" computes the same more slowly.
 DIVISORS = {"rmsnorm": 1, "rmsnorm_fast": 1, "prmsnorm": 16}
 
 _selected = LAYERNORM
@@ -38,13 +38,13 @@ def rnn_gain(size):
 
 
 def transformer_gain(size):
-    """Creates the gain in a new scope, because a Transformer sublayer opens none for its normalization."""
+    """Creates the gain in a scope of its own: a Transformer's sublayer opens none for its norm."""
     with tf1.variable_scope("rms_norm"):
         return rnn_gain(size)
 
 
 class RMSNorm:
-    """Normalizes [..., size] over the last axis; the first size / divisor entries give the statistic."""
+    """Divides the last axis by the root mean square of its first size / divisor entries."""
 
     def __init__(self, size, divisor, make_gain):
         self.scale = make_gain(size)
@@ -74,7 +74,7 @@ def layer(kind, make_gain):
 
 
 def select(config):
-    """Selects the kind for all layers built from now on: the one in the configuration of a model."""
+    """Selects the kind in a model's configuration for all layers built from now on."""
     global _selected
     _selected = getattr(config, "layer_normalization_type", None) or _kind_in(
         getattr(config, "reload", None)
@@ -92,31 +92,12 @@ def select(config):
 
 
 def _kind_in(checkpoint):
-    """Returns the kind in a checkpoint of a model that does not name it; without a checkpoint, LayerNorm."""
+    """Returns the kind of a model that does not name it, from its checkpoint, or LayerNorm."""
     if not checkpoint or not tf1.train.checkpoint_exists(checkpoint):
         return LAYERNORM
     names = tf1.train.NewCheckpointReader(checkpoint).get_variable_to_shape_map()
     weights = set(name.split("/")[-1] for name in names)
     return "rmsnorm" if "new_std" in weights and "new_mean" not in weights else LAYERNORM
-
-
-def read_scale_too(saver, variables):
-    """Lets a saver of v0.3 restore models whose gains are named `scale`, as older versions of this module did.
-
-    Args:
-        saver: Saves and restores `variables`.
-        variables: The variables by their names in a checkpoint.
-    """
-
-    def restore(session, checkpoint):
-        found = tf1.train.NewCheckpointReader(checkpoint).get_variable_to_shape_map()
-        older = dict(
-            (name, name.replace("/new_std", "/scale")) for name in variables if name not in found
-        )
-        renamed = dict((older.get(name, name), variable) for name, variable in variables.items())
-        tf1.train.Saver(renamed).restore(session, checkpoint)
-
-    saver.restore = restore
 
 
 def instead_of(layernorm, make_gain):

@@ -1,4 +1,4 @@
-"""`fold_layer_norm` and `replace_layer_norm`: RMSNorm models made from LayerNorm models."""
+"""`fold_layer_norm` and `replace_layer_norm` make RMSNorm models from LayerNorm models."""
 
 import keras
 
@@ -8,20 +8,20 @@ from rmsnorm_tf.conversion.model.in_place import counterpart, is_cell_with_layer
 from rmsnorm_tf.conversion.model.norms import layer_norms, why_no_counterpart
 from rmsnorm_tf.conversion.model.report import Conversion, ConversionReport
 from rmsnorm_tf.conversion.model.saved import make_changes, new_changes
-from rmsnorm_tf.norm.arguments import check_flag, suggests_arguments
+from rmsnorm_tf.norm.arguments import check_flag
 
 
-@suggests_arguments
 def fold_layer_norm(model: keras.Model, for_inference: bool = False) -> ConversionReport:
     """Changes a model from LayerNorm to RMSNorm with the same outputs, and returns a report.
 
-    LayerNorm is RMSNorm of its centred input. A norm is folded if its input is made by affine maps
-    and their sums, and only LayerNorms see the mean of that input: the weights of these maps are
+    LayerNorm(x) = RMSNorm(x - mean(x)). So a norm is folded if its input is made by affine maps and
+    their sums, and only LayerNorms see the mean of that input: the weights of these maps are
     centred, and the norm becomes an `RMSNormalization` with the same gain, offset and epsilon. If
     no weights can centre a residual stream, its mean is subtracted once, if that serves several
     norms. Outputs are equal up to rounding: they are compared on random inputs.
 
-    >>> dense, norm = keras.layers.Dense(4, name="dense"), keras.layers.LayerNormalization(name="norm")
+    >>> dense = keras.layers.Dense(4, name="dense")
+    >>> norm = keras.layers.LayerNormalization(name="norm")
     >>> model = keras.Sequential([keras.Input((3,)), dense, norm])
     >>> x = keras.random.normal((2, 3))
     >>> before = model(x)
@@ -34,9 +34,9 @@ def fold_layer_norm(model: keras.Model, for_inference: bool = False) -> Conversi
     layers with `normalization="layer"` are folded by themselves. A layer that another model has too
     stays.
 
-    Args: model: A built model. A compiled one must be compiled again. A subclassed one is called on
-        the shapes that it
-            was built for.
+    Args:
+        model: A built model. A compiled one must be compiled again. A subclassed one is called on
+            the shapes that it was built for.
         for_inference: Whether outputs need to be the same at inference only, so that dropout does
             not matter unless the graph itself switches it on. Default: False, in training too.
 
@@ -53,8 +53,9 @@ def fold_layer_norm(model: keras.Model, for_inference: bool = False) -> Conversi
     """
     if not ON_TENSORFLOW:
         raise RuntimeError(
-            f"fold_layer_norm needs the TensorFlow backend, and Keras runs on {keras.backend.backend()}. Fold where "
-            "KERAS_BACKEND=tensorflow, save the model as a .keras file, and load that file here."
+            "fold_layer_norm needs the TensorFlow backend, and Keras runs on "
+            f"{keras.backend.backend()}. Fold where KERAS_BACKEND=tensorflow, save the model as a "
+            ".keras file, and load that file here."
         )
     from rmsnorm_tf.conversion.folding.fold import fold  # it reads TensorFlow's operations
 
@@ -70,24 +71,29 @@ def replace_layer_norm(model: keras.Model) -> ConversionReport:
 
     Gains, offsets and epsilon stay, but the mean is no longer subtracted. So the outputs differ:
     this is a start for further training. Recurrent layers with `normalization="layer"` get "rms". A
-    layer that another model has too stays.
+    layer that another model has too stays. A function that was traced before, such as a
+    `tf.function`, still computes LayerNorm until it is traced again.
 
-    >>> model = keras.Sequential([keras.Input((3,)), keras.layers.ReLU(), keras.layers.LayerNormalization(name="norm")])
+    >>> norm = keras.layers.LayerNormalization(name="norm")
+    >>> model = keras.Sequential([keras.Input((3,)), keras.layers.ReLU(), norm])
     >>> print(replace_layer_norm(model))
     norm: converted, the mean is no longer subtracted
+    What was traced before (a tf.function, a jax.jit) still computes LayerNorm: trace it again.
     >>> [type(layer).__name__ for layer in model.layers]
     ['ReLU', 'RMSNormalization']
 
     Args:
         model: A built model. A compiled one must be compiled again.
 
-    Returns: A report with an entry for each layer with LayerNorm. A LayerNormalization stays if it
-        is a subclass, has an epsilon below 1e-34, axes counted from both ends, as `(1, -1)`, or
+    Returns:
+        A report with an entry for each layer with LayerNorm. A LayerNormalization stays if it is a
+        subclass, has an epsilon below 1e-34, axes counted from both ends, as `(1, -1)`, or
         `rms_scaling=True`.
 
-    Raises: TypeError: This is no model. ValueError: The model has no input yet, or would fail with
-        RMSNorm, which refuses integers and a mean over an
-            axis of which a mask leaves entries out.
+    Raises:
+        TypeError: This is no model.
+        ValueError: The model has no input yet, or would fail with RMSNorm, which refuses integers
+            and a mean over an axis of which a mask leaves entries out.
     """
     check_model("replace_layer_norm", model)
     return convert_in_place(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.patches.trees import VERSIONS, Tree, copy_patches, load, run_in_process
+from tests.patches.trees import VERSIONS, Tree, copy_patches, git, load, run_in_process
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -22,17 +22,10 @@ class Project:
         self.file = root / "nmt" / "normalization.py"
         self.program = load(root / "patches" / "apply.py")
 
-    def run(self, *command: str, check: bool = False) -> subprocess.CompletedProcess:
-        """Runs a command in the folder. Git sees no repository above it and no settings."""
-        hidden = {"GIT_CEILING_DIRECTORIES": str(self.root.parent), "HOME": str(self.root.parent)}
-        return subprocess.run(
-            command,
-            cwd=self.root,
-            env={**os.environ, **hidden, "GIT_CONFIG_NOSYSTEM": "1"},
-            check=check,
-            capture_output=True,
-            text=True,
-        )
+    def run(self, *command: str) -> subprocess.CompletedProcess:
+        """Runs a command in the folder. Git sees no repository above it."""
+        hidden = {**os.environ, "GIT_CEILING_DIRECTORIES": str(self.root.parent)}
+        return subprocess.run(command, cwd=self.root, env=hidden, capture_output=True, text=True)
 
     def apply(
         self, command: str, *options: str, check: bool = False
@@ -43,9 +36,7 @@ class Project:
         return result
 
     def git(self, *arguments: str) -> str:
-        """Runs git with an author; it must succeed."""
-        someone = ["-c", "user.name=Someone", "-c", "user.email=someone@example.invalid"]
-        return self.run("git", *someone, *arguments, check=True).stdout
+        return git(self.root, *arguments)
 
     def commit_all(self) -> None:
         """Makes the folder a git repository."""
@@ -77,8 +68,8 @@ def project(pristine_project, tmp_path: Path) -> Project:
     return Project(shutil.copytree(pristine_project, tmp_path / "project"))
 
 
-@pytest.fixture
-def git() -> None:
+@pytest.fixture(name="git")
+def has_git() -> None:
     if shutil.which("git") is None:
         pytest.skip("needs git, with which apply.py is compared")
 

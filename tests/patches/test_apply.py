@@ -1,4 +1,4 @@
-"""apply.py: apply and revert are exact for every prefix and equal to git; unknown states are refused."""
+"""apply.py: exact for every prefix and equal to git; unknown states are refused."""
 
 import ast
 import os
@@ -44,7 +44,7 @@ def test_every_prefix_applies_and_reverts_exactly(project, k, ending):
 @pytest.mark.parametrize("way", ["apply", "am"])
 def test_equals_git_also_inside_another_repository(project, way, k):
     patches = [f"patches/nmt/{name}" for name in NAMES[:k]]
-    project.run("git", "init", "--quiet", str(project.root.parent), check=True)
+    project.git("init", "--quiet", str(project.root.parent))
     pristine = project.file.read_bytes()
     assert project.apply("apply", "--through", NAMES[k - 1]).returncode == 0
     ours = project.file.read_bytes()
@@ -56,14 +56,15 @@ def test_equals_git_also_inside_another_repository(project, way, k):
 
 
 def test_through_limits_apply_and_revert(project):
+    count = len(NAMES)
     for command, through, state in [
-        ("apply", "add-rmsnorm", "applied 1 of 3"),
-        ("apply", "add-prmsnorm.patch", "applied 2 of 3"),
-        ("apply", "add-rmsnorm", "nothing to do"),
-        ("apply", None, "applied 3 of 3"),
-        ("revert", "add-l2norm.patch", "applied 2 of 3"),
-        ("revert", "add-l2norm", "nothing to do"),
-        ("revert", "add-rmsnorm", "pristine"),
+        ("apply", NAMES[0].removesuffix(".patch"), f"applied 1 of {count}"),
+        ("apply", NAMES[1], f"applied 2 of {count}"),
+        ("apply", NAMES[0], "nothing to do"),
+        ("apply", None, f"applied {count} of {count}"),
+        ("revert", LAST, f"applied {count - 1} of {count}"),
+        ("revert", LAST.removesuffix(".patch"), "nothing to do"),
+        ("revert", NAMES[0], "pristine"),
     ]:
         result = project.apply(command, *(["--through", through] if through else []))
         assert (result.returncode, result.stderr) == (0, "")
@@ -176,18 +177,15 @@ def test_refuses_in_one_line_and_writes_nothing(project, name, command):
     assert project.snapshot() == before
 
 
-EDITED = [
-    b"EPSILON = 1e-5",
-    b"def _rmsnorm",
-    b"PARTIAL =",
-    b"super().call",
-]  # lines of the file and of each patch
+def first_line(name):
+    """Returns the first line that a patch adds, or a line of the pristine file."""
+    patch = (ROOT / "patches/nmt" / name).read_bytes() if name else b"\n+EPSILON = 1e-5\n"
+    return re.search(rb"^\+([^+\s].*)$", patch, re.M)[1]
 
 
-@pytest.mark.parametrize(
-    ("applied", "edited"), [(k, text) for k in range(4) for text in EDITED[: k + 1]]
-)
-def test_an_edited_file_is_refused_by_every_command(project, applied, edited):
+@pytest.mark.parametrize("applied", range(len(NAMES) + 1))
+def test_an_edited_file_is_refused_by_every_command(project, applied):
+    edited = first_line(NAMES[applied - 1] if applied else None)
     if applied:
         project.apply("apply", "--through", NAMES[applied - 1], check=True)
     known = blob_id(project.file.read_bytes())
@@ -243,6 +241,17 @@ def test_a_full_disk_changes_nothing(project):
     assert (result.returncode, result.stderr.count("\n")) == (2, 1)
     assert "run the same command again" in result.stderr
     assert project.snapshot() == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_is_full_is_an_error(project, unbuffered, monkeypatch):
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    for _ in range(2):  # The second run has nothing to do.
+        command = f"'{sys.executable}' patches/apply.py apply . > /dev/full"
+        result = project.run("sh", "-c", command)
+        assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+        assert result.stderr.startswith("apply.py: ")
 
 
 @pytest.mark.skipif(

@@ -1,5 +1,7 @@
 """apply.py on a series that changes two files: both or none, skipped files, interrupted runs."""
 
+import os
+
 import pytest
 
 from tests.patches.trees import blob_id
@@ -76,3 +78,45 @@ def test_an_interrupted_run_can_be_finished(two_files, came_to, command, state):
     result = two_files.apply(command)
     assert (result.returncode, result.stdout.splitlines()[-1]) == (0, f"nmt: {state}")
     assert contents(two_files) == ([ONE[1], TWO[2]] if command == "apply" else [ONE[0], TWO[0]])
+
+
+def test_an_interrupt_says_what_to_do(two_files, monkeypatch):
+    real = os.replace
+    renamed = []
+
+    def replace(source, target):
+        if renamed:
+            raise KeyboardInterrupt
+        renamed.append(target)
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    result = two_files.apply("apply")
+    assert result.returncode == 130
+    assert result.stderr == "apply.py: interrupted; run it again\n"
+    monkeypatch.setattr(os, "replace", real)
+    two_files.apply("apply", check=True)
+    assert contents(two_files) == [ONE[1], TWO[2]]
+    assert not list((two_files.root / "nmt").glob(".patched-*"))
+
+
+def test_a_file_is_on_the_disk_before_it_takes_its_name(two_files, monkeypatch):
+    """Otherwise a power failure could leave an empty file."""
+    real = os.replace
+    synced = {}
+    missed = []
+
+    def fsync(number):
+        status = os.fstat(number)
+        synced[status.st_ino] = status.st_size
+
+    def replace(source, target):
+        status = os.stat(source)
+        if synced.get(status.st_ino) != status.st_size:
+            missed.append(target)
+        real(source, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "replace", replace)
+    two_files.apply("apply", check=True)
+    assert (len(synced), missed) == (2, [])

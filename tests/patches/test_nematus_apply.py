@@ -1,7 +1,9 @@
 """apply.py recognises the version of Nematus, and applies and reverts exactly."""
 
+import os
 import re
 import subprocess
+from functools import partial
 
 import pytest
 
@@ -9,12 +11,13 @@ from tests.patches.trees import MODULE, PATCHES
 
 
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
-def test_recognises_applies_and_reverts_exactly(tree, ending):
+def test_recognises_applies_and_reverts_exactly(tree, ending, request):
     for path in tree.paths:
         file = tree.root / path
         file.write_bytes(file.read_bytes().replace(b"\n", ending))
         file.chmod(0o755 if path.endswith("nmt.py") else 0o640)
     before = tree.snapshot()
+    request.addfinalizer(partial(os.umask, os.umask(0o027)))  # of the added file
     status = tree.apply("status")
     assert status.stdout.startswith(f"{tree.series}: pristine\n  Nematus {tree.version}, commit ")
     assert status.stdout.count("  not yet  ") == 2
@@ -25,7 +28,7 @@ def test_recognises_applies_and_reverts_exactly(tree, ending):
         path = f"nematus/{name}"
         if path in [*tree.paths, MODULE]:
             assert data.count(ending) == data.count(b"\n") > 0
-        assert mode == before.get(name, (0o100644,))[0]
+        assert mode == before.get(name, (0o100640,))[0]
     assert tree.snapshot()["rmsnorm.py"][1].replace(b"\r\n", b"\n") == (
         (PATCHES / "nematus-common/rmsnorm.py").read_bytes()
     )
@@ -74,23 +77,14 @@ def test_status_says_that_master_already_has_rmsnorm(tree):
 
 
 def test_stops_after_the_module(v03):
-    assert v03.apply("apply", "--through", "add-module").stdout.endswith(
-        "nematus-v0.3: applied 1 of 2\n"
-    )
-    assert v03.apply("revert", "--through", "add-rmsnorm").stdout.endswith("  nothing to do\n")
-    assert v03.apply("apply").stdout.endswith("nematus-v0.3: applied 2 of 2\n")
-    assert v03.apply("revert", "--through", "add-rmsnorm").stdout.endswith(
-        "nematus-v0.3: applied 1 of 2\n"
-    )
+    for command, through, state in [
+        ("apply", "add-module", "applied 1 of 2"),
+        ("revert", "add-rmsnorm", "nothing to do"),
+        ("apply", "add-rmsnorm", "applied 2 of 2"),
+        ("revert", "add-rmsnorm", "applied 1 of 2"),
+    ]:
+        assert v03.apply(command, "--through", through).stdout.endswith(f"{state}\n")
     assert (v03.root / MODULE).exists()
-
-
-def test_a_read_only_file_is_refused_before_anything_is_written(tree):
-    (tree.root / tree.paths[-1]).chmod(0o444)
-    before = tree.snapshot()
-    result = tree.apply("apply")
-    assert (result.returncode, "chmod u+w" in result.stderr) == (2, True)
-    assert tree.snapshot() == before
 
 
 @pytest.mark.parametrize("command", ["apply", "revert"])

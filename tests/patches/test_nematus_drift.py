@@ -75,37 +75,14 @@ def test_a_patch_of_skipped_files_alone_is_neither_applied_nor_missing(v03):
     ]
 
 
-def test_an_edited_line_of_a_patch_is_drift(v03):
-    v03.apply("apply")
-    file = v03.root / "nematus/layers.py"
-    assert b"import rmsnorm\n" in file.read_bytes()
-    file.write_bytes(file.read_bytes().replace(b"import rmsnorm\n", b"import rmsnorm  # mine\n"))
-    before = v03.snapshot()
-    for command in ("status", "apply", "revert"):
-        refused = v03.apply(command)
-        assert refused.stdout.startswith("nematus-v0.3: drifted: nematus/layers.py\n")
-        assert (refused.returncode, "restore the file" in refused.stderr) == (2, True)
-        assert v03.snapshot() == before
-
-
 def test_drift_shows_the_lines_of_every_place_in_the_file(patches, tmp_path):
     tree = Tree(patches, tmp_path / "tree", "master")
     file = tree.root / "nematus/transformer_blocks.py"
     file.write_bytes(b"# mine\n" + file.read_bytes())
     said = tree.apply("apply").stderr
-    places = ["after the imports", "in AttentionBlock.__init__", "in FFNBlock.__init__"]
-    assert [
-        line[:2] for line in said.splitlines() if any(f"  {place}" in line for place in places)
-    ] == ["  "] * 3
+    for place in ("after the imports", "in AttentionBlock.__init__", "in FFNBlock.__init__"):
+        assert said.count(f"\n  {place}") == 1
     assert said.count("            else:\n") == 2
-
-
-def test_another_file_in_the_way_of_the_module_is_kept(tree):
-    (tree.root / MODULE).write_text("mine\n")
-    before = tree.snapshot()
-    result = tree.apply("apply")
-    assert (result.returncode, "move the file away" in result.stderr) == (2, True)
-    assert tree.snapshot() == before
 
 
 def test_an_edited_module_is_refused(tree):
@@ -152,9 +129,3 @@ def test_other_trees_are_refused_by_name(patches, tmp_path, files, words):
     )
     assert (result.returncode, result.stderr.count("\n")) == (2, 1)
     assert all(word in result.stderr for word in words), result.stderr
-
-
-def test_the_inner_folder_is_refused(v03):
-    v03.root = v03.root / "nematus"
-    result = v03.apply("apply")
-    assert (result.returncode, "contains neither nmt/ nor nematus/" in result.stderr) == (2, True)

@@ -9,21 +9,20 @@ interpreter with the TensorFlow for that version. NEMATUS_UPDATES, 10 by default
 updates; `-rP` shows the last loss.
 """
 
-import contextlib
 import functools
+import itertools
 import json
 import os
 import re
 import shutil
-import signal
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
+from operator import itemgetter
 from pathlib import Path
 
 import pytest
+
+from tests.patches.trees import git
 
 ROOT = Path(__file__).resolve().parents[2]
 CHECKOUT = os.environ.get("NEMATUS")
@@ -36,28 +35,16 @@ pytestmark = pytest.mark.skipif(
 
 KINDS = ["layernorm", "rmsnorm", "prmsnorm"]
 ONES = ["null", "eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
-TENS = [
-    "zehn",
-    "zwanzig",
-    "dreissig",
-    "vierzig",
-    "fünfzig",
-    "sechzig",
-    "siebzig",
-    "achtzig",
-    "neunzig",
-]
+TENS = ["zehn", "zwanzig", "dreissig", "vierzig", "fünfzig"]
+TENS += ["sechzig", "siebzig", "achtzig", "neunzig"]
 
-# Runs a program of Nematus with fixed seeds, for which it has no option, and in graph mode. Its
-# server needs all of TensorFlow 1's behaviour, but does not enable it on TensorFlow 2.
+# Runs a program of Nematus with fixed seeds, for which it has no option, and in graph mode.
 RUN = """
 import random, runpy, sys
 import numpy, tensorflow as tf
 random.seed(1), numpy.random.seed(1)
 tf.compat.v1.disable_eager_execution()
 tf.compat.v1.set_random_seed(1)
-if sys.argv[1].endswith("server.py"):
-    tf.compat.v1.disable_v2_behavior()
 sys.path[0] = sys.argv[1].rsplit("/", 1)[0]
 del sys.argv[0]
 runpy.run_path(sys.argv[0], run_name="__main__")
@@ -73,12 +60,9 @@ class Nematus:
         shutil.copytree(
             CHECKOUT, self.tree, ignore=shutil.ignore_patterns(".git", "*.pyc", "__pycache__")
         )
-        for command in (
-            ["init", "--quiet"],
-            ["add", "--all"],
-            ["commit", "--quiet", "--message", "pristine"],
-        ):
-            self.git(*command)
+        self.git("init", "--quiet")
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", "pristine")
         applied = self.patch("apply")
         self.version = re.match("nematus-(.*): pristine", applied).group(1)
         self.not_scored = ["transformer"] if self.version == "v0.4" else []
@@ -105,30 +89,21 @@ class Nematus:
         return digits, spelled
 
     def git(self, *arguments: str) -> str:
-        someone = ["-c", "user.name=Someone", "-c", "user.email=someone@example.invalid"]
-        return subprocess.run(
-            ["git", *someone, *arguments], cwd=self.tree, check=True, capture_output=True, text=True
-        ).stdout
+        return git(self.tree, *arguments)
 
     def patch(self, command: str) -> str:
         command = [sys.executable, str(ROOT / "patches/apply.py"), command, str(self.tree)]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
-    def command(self, program: str, *arguments) -> list[str]:
-        return [PYTHON, "-c", RUN, str(self.tree / "nematus" / program), *map(str, arguments)]
-
     def run(self, program: str, *arguments) -> subprocess.CompletedProcess:
+        command = [PYTHON, "-c", RUN, str(self.tree / "nematus" / program), *map(str, arguments)]
         result = subprocess.run(
-            self.command(program, *arguments),
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            env=ENVIRONMENT,
+            command, cwd=self.folder, capture_output=True, text=True, env=ENVIRONMENT
         )
         assert result.returncode == 0, result.stderr[-4000:]
         return result
 
-    def train(self, model_type: str, kind: str, *more) -> Path:
+    def train(self, model_type: str, kind: str) -> Path:
         """Returns the model of this kind; trains it at the first call.
 
         A tree without patches knows no kinds.
@@ -174,12 +149,11 @@ class Nematus:
                 if self.version == "master":
                     options["--tie_decoder_embeddings"] = []
             program = "nmt.py" if self.version == "v0.3" else "train.py"
-            words = [word for name, values in options.items() for word in (name, *values)]
-            log = self.run(program, *words, *more).stderr
+            words = itertools.chain.from_iterable((k, *values) for k, values in options.items())
+            log = self.run(program, *words).stderr
             loss = re.findall(r"Loss/word:? ?([\d.]+)", log)
-            print(
-                f"{self.version} {model_type} {kind}: loss per word at update {len(loss)} is {float(loss[-1]):.3f}"
-            )
+            named = f"{self.version} {model_type} {kind}"
+            print(f"{named}: loss per word at update {len(loss)} is {float(loss[-1]):.3f}")
             assert float(loss[-1]) < 10
         trained = model.with_name(f"model-{UPDATES}")
         if not trained.with_name(trained.name + ".json").exists():
@@ -187,17 +161,14 @@ class Nematus:
         return trained
 
     def translate(self, *models: Path) -> list[str]:
-        # To standard output, because v0.4 leaves the file of `-o` empty. The server always uses
-        # beam size 5.
+        # To standard output, because v0.4 leaves the file of `-o` empty.
         return self.run("translate.py", "-m", *models, "-i", "test", "-k", 5).stdout.splitlines()
 
     @functools.cache  # noqa: B019
     def score(self, *models: Path) -> list[list[float]]:
         self.run("score.py", "-m", *models, "-s", "test", "-t", "reference", "-o", "out")
-        return [
-            [float(word) for word in line.split()]
-            for line in (self.folder / "out").read_text().splitlines()
-        ]
+        lines = (self.folder / "out").read_text().splitlines()
+        return [list(map(float, line.split())) for line in lines]
 
 
 ENVIRONMENT = {
@@ -243,10 +214,9 @@ def test_an_ensemble_mixes_kinds_in_either_order(nematus, model_type):
     if model_type in nematus.not_scored:
         pytest.skip("v0.4 neither scores with Transformers nor searches with several")
     models = [nematus.train(model_type, kind) for kind in kinds(nematus)]
-    alone = [[row[0] for row in nematus.score(model)] for model in models]
-    for order in (
-        (1, -1) if nematus.version != "v0.3" else ()
-    ):  # v0.3 scores with one model at a time.
+    alone = [list(map(itemgetter(0), nematus.score(model))) for model in models]
+    # v0.3 scores with one model at a time.
+    for order in (1, -1) if nematus.version != "v0.3" else ():
         columns = list(zip(*nematus.score(*models[::order]), strict=True))
         for column, expected in zip(columns, alone[::order], strict=True):
             assert column == pytest.approx(expected, rel=1e-4)
@@ -285,74 +255,6 @@ def test_the_other_spelling_and_the_default(nematus):
         nematus.run(program, *data, *sizes, *options, "--saveto", f"spelling.{kind}")
         saved = json.loads((nematus.folder / f"spelling.{kind}.json").read_text())
         assert saved["layer_normalization_type"] == kind
-
-
-def test_rescores(nematus):
-    models = [nematus.train("rnn", kind) for kind in ("rmsnorm", "layernorm")]
-    models = models[:1] if nematus.version == "v0.3" else models
-    nbest = [
-        f"{i} ||| {line} ||| 0"
-        for i, line in enumerate((nematus.folder / "reference").read_text().splitlines())
-    ]
-    (nematus.folder / "nbest").write_text("".join(line + "\n" for line in nbest))
-    nematus.run("rescore.py", "-m", *models, "-s", "test", "-i", "nbest", "-o", "out")
-    rescored = (nematus.folder / "out").read_text().splitlines()
-    scores = nematus.score(*models)
-    assert [line.rpartition("|||")[0] for line in rescored] == [
-        line.rpartition("|||")[0] for line in nbest
-    ]
-    assert [[float(w) for w in line.split()[-len(models) :]] for line in rescored] == [
-        pytest.approx(row) for row in scores
-    ]
-
-
-def test_serves(nematus):
-    if not (nematus.tree / "nematus/server").is_dir():
-        pytest.skip("the server of v0.3 lacks modules that it imports")
-    if subprocess.run(
-        [PYTHON, "-c", "import bottle, bottle_log, tornado"], capture_output=True
-    ).returncode:
-        pytest.skip("the server of Nematus needs bottle, bottle-log and tornado")
-    model = nematus.train("rnn", "rmsnorm")
-    expected = nematus.translate(model)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    segments = [line.split() for line in (nematus.folder / "test").read_text().splitlines()]
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{port}/translate",
-        json.dumps({"segments": segments}).encode(),
-        {"Content-Type": "application/json"},
-    )
-    said = nematus.folder / "server.log"
-    command = nematus.command("server.py", "-m", model, "--host", "127.0.0.1", "--port", port)
-    with (
-        said.open("wb") as log,
-        subprocess.Popen(
-            command,
-            cwd=nematus.folder,
-            stdout=log,
-            stderr=log,
-            env=ENVIRONMENT,
-            start_new_session=True,
-        ) as server,
-    ):
-        try:
-            answer = None
-            deadline = time.monotonic() + 600
-            while answer is None:
-                try:
-                    answer = json.loads(urllib.request.urlopen(request, timeout=300).read())
-                except (urllib.error.URLError, ConnectionError):
-                    failed = server.poll() is not None or "crashed" in said.read_text()
-                    assert not failed and time.monotonic() < deadline, said.read_text()[-3000:]
-                    time.sleep(1)
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(server.pid, signal.SIGKILL)
-    assert [" ".join(row["translation"]).split() for row in answer["data"]] == [
-        line.split() for line in expected
-    ]
 
 
 def test_revert_restores_a_clean_tree(nematus):

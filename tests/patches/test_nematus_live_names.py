@@ -1,5 +1,4 @@
-"""A patched v0.3 reads the models that the recipe of the paper's authors makes, and those of our
-older patch.
+"""A patched v0.3 reads models made by the recipe of the paper's authors.
 
 It needs what test_nematus_live.py needs, with a checkout of v0.3.
 """
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
-from tests.patches.test_nematus_live import UPDATES, Nematus, pytestmark  # noqa: F401 (skips as there)
+from tests.patches.test_nematus_live import Nematus, pytestmark  # noqa: F401 (skips as there)
 
 # What the recipe does to v0.3, written such that it runs on the tag: a gain in the place of
 # LayerNorm's, and no mean.
@@ -71,21 +70,3 @@ def test_reads_a_model_of_the_recipe(patched, recipe, tmp_path, options):
 def test_writes_the_names_of_the_recipe(patched, recipe):
     ours = patched.train("rnn", "rmsnorm")
     assert tf.train.list_variables(str(ours)) == tf.train.list_variables(str(recipe[2]))
-
-
-def test_reads_and_trains_a_model_of_the_older_patch(patched, recipe, tmp_path):
-    costs, translations, model = recipe
-    older = with_options(model, tmp_path / f"older-{UPDATES}", layer_normalization_type="rmsnorm")
-    reader = tf.train.load_checkpoint(str(model))
-    arrays = {name: reader.get_tensor(name) for name, _ in tf.train.list_variables(str(model))}
-    tf.raw_ops.SaveV2(
-        prefix=str(older),
-        tensor_names=[name.replace("/new_std", "/scale") for name in arrays],
-        shape_and_slices=[""] * len(arrays),
-        tensors=list(arrays.values()),
-    )
-    assert patched.score(older) == close(costs)
-    assert (
-        patched.translate(older, model) == translations
-    )  # each of an ensemble has names of its own
-    assert patched.train("rnn", "prmsnorm", "--reload", older, "--no_reload_training_progress")

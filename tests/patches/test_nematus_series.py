@@ -1,4 +1,4 @@
-"""The patches for Nematus: headers are complete, ids form a chain, and no line of Nematus is in them."""
+"""The patches for Nematus: complete headers, a chain of ids, and no line of Nematus."""
 
 import ast
 import hashlib
@@ -30,46 +30,12 @@ FILE = re.compile(
 )
 
 
-def faults(text):
-    """Returns the faults of a patch for Nematus."""
-    found = [
-        f"no field {field}" for field in FIELDS if len(re.findall(f"^{field}$", text, re.M)) != 1
-    ]
-    message, *parts = re.split(r"^(?=diff --git )", text, flags=re.M)
-    if not parts:
-        found.append("no diff")
-    for part in parts:
-        header, *hunks = re.split(r"^(?=@@)", part, flags=re.M)
-        file = FILE.fullmatch(header)
-        if not file:
-            found.append(f"an incomplete header: {header!r}")
-            continue
-        places = re.findall(rf"^Where: {file['path']}: .+$", message, re.M)
-        if len(places) != len(hunks) and not file["added"]:
-            found.append(f"{len(places)} fields Where and {len(hunks)} hunks for {file['path']}")
-        if bool(file["added"]) != (file["before"] == ABSENT):
-            found.append("`new file mode` and the id before the patch contradict each other")
-        shift = 0
-        for hunk in hunks:
-            place, *lines = hunk.splitlines()
-            numbers = re.fullmatch(r"@@ -(\d+),0 \+(\d+)(?:,(\d+))? @@", place)
-            if not numbers:
-                found.append(f"not an insertion alone, or text after @@: {place}")
-                continue
-            after, at, count = (int(number or 1) for number in numbers.groups())
-            if (at, count) != (after + shift + 1, len(lines)):
-                found.append(f"wrong counts: {place}")
-            found += [f"not an inserted line: {line}" for line in lines if not line.startswith("+")]
-            shift += len(lines)
-    return found
-
-
 def ids(text):
     return {file["path"]: (file["before"], file["after"]) for file in FILE.finditer(text)}
 
 
 def breaks(texts):
-    """Returns the files for which a patch does not start where the previous one ended, or changes nothing."""
+    """Returns the files that a patch leaves as they are, or takes up in another state."""
     last = {}
     found = []
     for path, (before, after) in (item for text in texts for item in ids(text).items()):
@@ -84,29 +50,23 @@ def series(file):
 
 
 @pytest.mark.parametrize("patch", ALL, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_a_patch_is_complete_and_only_inserts(patch):
-    assert faults(patch.read_bytes().decode("ascii")) == []
-
-
-GOOD = (PATCHES / "nematus-v0.3/add-rmsnorm.patch").read_text()
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "fault"),
-    [
-        ("+import rmsnorm\n", "+import rmsnorm\n context\n", "not an inserted line:  context"),
-        ("+import rmsnorm\n", "-import rmsnorm\n", "not an inserted line: -import"),
-        (" @@\n", " @@ class Some\n", "text after @@"),
-        ("Why: ", "Because: ", "no field Why"),
-        ("Where: nematus/model.py", "Where: nematus/other.py", "0 fields Where"),
-        ("index ", "index 0", "an incomplete header"),
-        ("From: The rmsnorm-tf", "From: Another", "no field From"),
-        ("@@ -334,0 +335 @@", "@@ -334,0 +336 @@", "wrong counts"),
-    ],
-)
-def test_the_check_finds_faults(old, new, fault):
-    assert old in GOOD
-    assert any(fault in found for found in faults(GOOD.replace(old, new, 1)))
+def test_a_patch_is_complete_and_only_inserts_few_lines(patch):
+    text = patch.read_bytes().decode("ascii")
+    for field in FIELDS:
+        assert len(re.findall(f"^{field}$", text, re.M)) == 1, field
+    message, *parts = re.split(r"^(?=diff --git )", text, flags=re.M)
+    assert parts
+    inserted = 0
+    for part in parts:
+        header, *hunks = re.split(r"^@@ -\d+,0 \+\d+(?:,\d+)? @@\n", part, flags=re.M)
+        file = FILE.fullmatch(header)
+        assert file, header
+        places = re.findall(rf"^Where: {file['path']}: .+$", message, re.M)
+        assert len(places) == len(hunks) or file["added"]
+        lines = "".join(hunks).splitlines()
+        assert all(line.startswith("+") for line in lines)
+        inserted += len(lines)
+    assert 0 < inserted <= (130 if patch.name == "add-module.patch" else 40)
 
 
 @pytest.mark.parametrize("file", SERIES, ids=lambda path: path.parent.name)
@@ -119,11 +79,6 @@ def test_a_series_names_its_version_and_its_patches_make_a_chain(file):
     assert breaks([(file.parent / name).read_text() for name in names]) == []
 
 
-def test_the_check_finds_a_broken_chain():
-    assert breaks([GOOD]) == []
-    assert breaks([GOOD, GOOD]) == list(ids(GOOD))
-
-
 def test_no_file_of_one_version_is_mistaken_for_another():
     known = {}
     for file in SERIES:
@@ -133,19 +88,12 @@ def test_no_file_of_one_version_is_mistaken_for_another():
 
 
 def test_the_module_in_the_patch_is_the_one_beside_it():
-    """Fails if patches/regenerate_nematus.py was not run after a change of nematus-common/rmsnorm.py."""
     data = (PATCHES / "nematus-common/rmsnorm.py").read_bytes()
     text = (PATCHES / "nematus-common/add-module.patch").read_text()
     blob = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
     assert ids(text) == {"nematus/rmsnorm.py": (ABSENT, blob)}, "run patches/regenerate_nematus.py"
     added = text[text.index("\n@@ ") :].splitlines()[2:]
     assert "".join(f"{line[1:]}\n" for line in added) == data.decode()
-
-
-def test_few_lines_are_inserted():
-    for patch in ALL:
-        lines = re.findall(r"^\+(?!\+\+ )", patch.read_text(), re.M)
-        assert len(lines) <= (130 if patch.name == "add-module.patch" else 40)
 
 
 def test_the_module_has_no_syntax_newer_than_python_2():

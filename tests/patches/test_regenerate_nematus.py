@@ -1,6 +1,5 @@
 """regenerate_nematus.py, on a repository that stands for a clone of Nematus."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.patches.trees import PATCHES, VERSIONS, pristine
+from tests.patches.trees import PATCHES, VERSIONS, git, pristine
 
 pytestmark = pytest.mark.usefixtures("git")
 
@@ -22,7 +21,7 @@ def texts(folder):
 
 
 class Copy:
-    """A copy of patches/ and a repository with stand-ins for the versions of Nematus, one commit each."""
+    """A copy of patches/ and a repository with a commit for each version of Nematus."""
 
     def __init__(self, root: Path) -> None:
         self.patches = root / "patches"
@@ -46,16 +45,7 @@ class Copy:
         return re.findall(r"^\+\+\+ b/(.*)$", patch.read_text(), re.M)
 
     def git(self, *arguments: str) -> str:
-        someone = ["-c", "user.name=Someone", "-c", "user.email=someone@example.invalid"]
-        environment = {**os.environ, "GIT_CONFIG_NOSYSTEM": "1", "HOME": str(self.clone)}
-        return subprocess.run(
-            ["git", *someone, *arguments],
-            cwd=self.clone,
-            env=environment,
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
+        return git(self.clone, *arguments)
 
     def regenerate(self, *arguments: str) -> subprocess.CompletedProcess:
         command = [sys.executable, str(self.patches / "regenerate_nematus.py"), *arguments]

@@ -14,6 +14,7 @@ A cut costs about what it saves at one norm, so it must serve several norms.
 """
 
 import functools
+import itertools
 import operator
 from collections import Counter
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from rmsnorm_tf.conversion.folding.layer_scale import gain_to_absorb
 from rmsnorm_tf.conversion.folding.reasons import Reasons, why_fixed
 from rmsnorm_tf.conversion.folding.rules import sources, targets
 from rmsnorm_tf.conversion.folding.trace import Trace
+from rmsnorm_tf.conversion.model.report import Stays
 
 # How many norms each explicit subtraction must serve.
 NORMS_PER_CUT = 3
@@ -35,9 +37,11 @@ NORMS_PER_CUT = 3
 class Plan:
     """What centres a tensor.
 
-    Attributes: weights: The resources to centre, each with the axis. gains: What to multiply into
-        weights beforehand: the weight's resource and axis, and the gain's resource. cuts: The ids
-        of the layers from whose outputs to subtract the mean.
+    Attributes:
+        weights: The resources to centre, each with the axis.
+        gains: What to multiply into weights beforehand: the weight's resource and axis, and the
+            gain's resource.
+        cuts: The ids of the layers from whose outputs to subtract the mean.
     """
 
     weights: frozenset[tuple[str, int]] = frozenset()
@@ -49,17 +53,19 @@ class Plan:
 
 
 class Centring:
-    """What can be centred in a traced model, given why layers and variables must stay, and their names, by id."""
+    """Finds a plan for each tensor of a traced model and each of its axes.
+
+    Why layers and variables must stay, and what they are called, is given by id.
+    """
 
     def __init__(self, traced: Trace, fixed: dict[int, str], names: dict[int, str]) -> None:
         self._traced = traced
         self._fixed = fixed
-        self._why_fixed = lambda resource: why_fixed(traced.variables[resource], fixed, names)
         self._names = names
         self._reasons = Reasons(traced, names)
         self._readers: dict[tuple[str, int], tf.Operation | None] = {}
-        self._plans: dict[tuple[str, int], Plan | str] = {}
-        self._why_cut: dict[int, str] = {}
+        self._plans: dict[tuple[str, int], Plan | Stays] = {}
+        self._why_cut: dict[int, Stays] = {}
         for operation in reversed(traced.operations):
             for tensor in operation.outputs:
                 for axis in self._axes(tensor):
@@ -69,36 +75,29 @@ class Centring:
                 for axis in self._axes(tensor):
                     self._plans[tensor.name, axis] = self._plan(operation, number, axis)
 
-    def plans(self, norms: list[keras.Layer]) -> dict[int, Plan | str]:
-        """Returns, for the id of each norm, what centres all its inputs, or why nothing does or it does not pay."""
+    def plans(self, norms: list[keras.Layer]) -> dict[int, Plan | Stays]:
+        """Returns, by the id of each norm, what centres all its inputs, or why it stays."""
         plans = {id(norm): self._plan_for(norm) for norm in norms}
-        cutting = {
+        cuts_of = {
             key: plan.cuts for key, plan in plans.items() if isinstance(plan, Plan) and plan.cuts
         }
-        paying = cutting
-        for _ in cutting:  # again, as a norm that stays is served no more
-            served = Counter(cut for cuts in paying.values() for cut in cuts)
-            paying = {
-                key: cuts
-                for key, cuts in paying.items()
-                if min(served[cut] for cut in cuts) >= NORMS_PER_CUT
-            }
-        return plans | {
-            key: self._reason_for(cuts) for key, cuts in cutting.items() if key not in paying
-        }
+        for key in cuts_of.keys() - _paying(cuts_of).keys():
+            plans[key] = self._why_cuts(cuts_of[key])
+        return plans
 
     def _plan_for(self, norm):
         tensors = self._traced.norms.get(id(norm))
         if not tensors:
-            return f"the model does not call {norm.name}"
+            return Stays(f"the model does not call {norm.name}")
         if any(t is None for t in tensors):
-            return (
+            return Stays(
                 f"{norm.name} is called in a loop or in another function, which is not looked into"
             )
         why = f"{norm.name} reads numbers that are not floating-point, or of unknown rank"
-        return _together([self._plans.get((t.name, -1), why) for t in tensors])
+        return _together([self._plans.get((t.name, -1), Stays(why)) for t in tensors])
 
-    def _reason_for(self, cuts):
+    def _why_cuts(self, cuts):
+        """Returns why weights do not centre what the first of these layers returns."""
         return next(why for cut, why in self._why_cut.items() if cut in cuts)
 
     def _axes(self, tensor):
@@ -108,29 +107,27 @@ class Centring:
         return range(-(tensor.shape.rank or 0), 0) if tensor.dtype.is_floating else ()
 
     def _find_reader(self, tensor, axis):
-        """Finds the operation that sees a constant that is added along an axis of a tensor:
-
-        None for an output.
-        """
+        """Finds the operation that sees a constant added along an axis: None for an output."""
         for operation, position in self._traced.consumers[tensor.name]:
-            is_norm = (
-                bool(operation.outputs) and operation.outputs[0].name in self._traced.normalized
-            )
-            if axis == -1 and is_norm:
-                continue
-            reached = (
-                targets(operation, position, axis) if operation.outputs and not is_norm else None
-            )
-            keys = [(operation.outputs[number].name, a) for number, a in reached or []]
+            reached = self._reached(operation, position, axis)
             if reached is None:
                 self._readers[tensor.name, axis] = operation
-            elif seen := [key for key in keys if key in self._readers]:
+                return
+            seen = [key for key in reached if key in self._readers]
+            if seen:
                 self._readers[tensor.name, axis] = self._readers[seen[0]]
-            else:
-                continue
-            return
+                return
         if tensor.name in self._traced.outputs:
             self._readers[tensor.name, axis] = None
+
+    def _reached(self, operation, position, axis):
+        """Returns the tensors and axes that a constant is carried to, or None if it is seen."""
+        if not operation.outputs:
+            return None
+        if operation.outputs[0].name in self._traced.normalized:
+            return [] if axis == -1 else None
+        reached = targets(operation, position, axis)
+        return reached and [(operation.outputs[number].name, a) for number, a in reached]
 
     def _plan(self, operation, number, axis):
         """Returns what centres an output along an axis, or why nothing does."""
@@ -138,14 +135,14 @@ class Centring:
         plan = self._plan_by_weights(operation, number, axis)
         if plan != Plan() and (tensor.name, axis) in self._readers:
             return self._reasons.visible(tensor, self._readers[tensor.name, axis])
-        if isinstance(plan, str) or len(plan.cuts) > 1:
-            layer = self._layer_to_cut(tensor, axis)
-            if layer is not None:
-                self._why_cut.setdefault(
-                    id(layer), plan if isinstance(plan, str) else self._reason_for(plan.cuts)
-                )
-                return Plan(cuts=frozenset({id(layer)}))
-        return plan
+        if isinstance(plan, Plan) and len(plan.cuts) < 2:
+            return plan
+        layer = self._layer_to_cut(tensor, axis)
+        if layer is None:
+            return plan
+        why = plan if isinstance(plan, Stays) else self._why_cuts(plan.cuts)
+        self._why_cut.setdefault(id(layer), why)
+        return Plan(cuts=frozenset({id(layer)}))
 
     def _plan_by_weights(self, operation, number, axis):
         tensor = operation.outputs[number]
@@ -156,51 +153,58 @@ class Centring:
         if operation.type == "Const" and _is_zero(tensor):
             return Plan()
         found = sources(operation, axis, number)
-        if found is None:
-            absorbed = gain_to_absorb(self._traced, operation, axis, self._readers)
-            return (
-                self._plan_by_gain(*absorbed) if absorbed else self._reasons.not_affine(operation)
+        if found is not None:
+            return _together(
+                [self._plan_of_input(operation, operation.inputs[i], a) for i, a in found]
             )
-        return _together([self._plan_of_input(operation, operation.inputs[i], a) for i, a in found])
+        absorbed = gain_to_absorb(self._traced, operation, axis, self._readers)
+        return self._plan_by_gain(*absorbed) if absorbed else self._reasons.not_affine(operation)
 
     def _plan_by_gain(self, resource, weights):
         gain = self._traced.variables[resource]
         if not gain.numpy().all():
-            return f"{self._names[id(gain)]} multiplies by 0, which weights would not recover from in training"
-        why_not = filter(None, map(self._why_fixed, (resource, *(name for name, _ in weights))))
-        return next(why_not, None) or Plan(
-            weights, frozenset((*weight, resource) for weight in weights)
-        )
+            return Stays(
+                f"{self._names[id(gain)]} multiplies by 0, which weights would not recover from "
+                "in training"
+            )
+        fixed = filter(None, map(self._why_fixed, (resource, *(name for name, _ in weights))))
+        gains = frozenset((*weight, resource) for weight in weights)
+        return next(fixed, None) or Plan(weights, gains)
+
+    def _why_fixed(self, resource):
+        return why_fixed(self._traced.variables[resource], self._fixed, self._names)
 
     def _plan_of_input(self, operation, tensor, axis):
-        """Returns what centres an input of an operation.
-
-        One without the axis adds the same number to all channels.
-        """
+        """Returns what centres an input, which without the axis adds the same to all channels."""
         plan = self._plans.get((tensor.name, axis))
         if plan is None:
             return Plan() if _is_zero(tensor) else self._reasons.constant(operation)
         return plan
 
     def _layer_to_cut(self, tensor, axis):
-        """Returns the layer whose output a tensor is, if the mean of all its outputs may be subtracted."""
+        """Returns the layer that returns a tensor, if the mean of all its outputs may go."""
         call = self._traced.call_of(tensor.op)
         if axis != -1 or call is None or call.output is not tensor or id(call.layer) in self._fixed:
             return None
-        outputs = [
-            other.output
-            for other in self._traced.calls
-            if other.layer is call.layer and not other.reverse
-        ]
-        for output in outputs:
-            if (
-                not isinstance(output, tf.Tensor) or output.graph is not tensor.graph
-            ):  # as in a loop
-                return None
-            made = self._traced.call_of(output.op)
-            if (output.name, -1) in self._readers or made is None or made.layer is not call.layer:
-                return None
-        return call.layer
+        calls = [c for c in self._traced.calls if c.layer is call.layer and not c.reverse]
+        return call.layer if all(self._may_cut(c, tensor.graph) for c in calls) else None
+
+    def _may_cut(self, call, graph):
+        """Whether a call, which may be in a loop, returns a tensor whose mean nobody sees."""
+        output = call.output
+        if not isinstance(output, tf.Tensor) or output.graph is not graph:
+            return False
+        made = self._traced.call_of(output.op)
+        is_own = made is not None and made.layer is call.layer
+        return is_own and (output.name, -1) not in self._readers
+
+
+def _paying(cuts_of):
+    """Returns the norms whose cuts each serve enough norms. A norm that stays is not served."""
+    served = Counter(itertools.chain.from_iterable(cuts_of.values()))
+    useful = {cut for cut, count in served.items() if count >= NORMS_PER_CUT}
+    paying = {key: cuts for key, cuts in cuts_of.items() if cuts <= useful}
+    return paying if len(paying) == len(cuts_of) else _paying(paying)
 
 
 def _is_zero(tensor):
@@ -209,7 +213,7 @@ def _is_zero(tensor):
     return value is not None and not np.any(value)
 
 
-def _together(plans: list[Plan | str]) -> Plan | str:
-    """Returns what centres all of several tensors, or the first reason why one cannot be centred."""
-    why_not = (plan for plan in plans if isinstance(plan, str))
-    return next(why_not, None) or functools.reduce(operator.or_, plans, Plan())
+def _together(plans: list[Plan | Stays]) -> Plan | Stays:
+    """Returns what centres all of several tensors, or why the first that stays does."""
+    stays = (plan for plan in plans if isinstance(plan, Stays))
+    return next(stays, None) or functools.reduce(operator.or_, plans, Plan())

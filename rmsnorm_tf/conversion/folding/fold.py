@@ -15,7 +15,7 @@ from rmsnorm_tf.conversion.model.in_place import (
 )
 from rmsnorm_tf.conversion.model.layers import walk
 from rmsnorm_tf.conversion.model.norms import layer_norms, why_not_folded
-from rmsnorm_tf.conversion.model.report import Conversion, listed
+from rmsnorm_tf.conversion.model.report import Conversion, Stays, listed
 from rmsnorm_tf.conversion.model.saved import make_changes, new_changes
 
 
@@ -30,47 +30,44 @@ def fold(
     layers = list(walk(model))
     with_layer_norm = layer_norms(model)
     names = {id(layer): name for _, name, layer in layers}
-    names |= {id(weight): name for _, name, layer in layers for weight in layer.weights}
-    fixed = shared | _tied(layers)
-    why_not = {
-        id(layer): shared.get(id(layer)) or why_not_folded(layer) for _, _, layer in with_layer_norm
-    }
-    norms = [
-        each
-        for _, _, each in with_layer_norm
-        if not (is_cell_with_layer_norm(each) or why_not[id(each)])
-    ]
+    tied: dict[int, str] = {}
+    for _, name, layer in layers:
+        own = [id(weight) for weight in layer.weights]
+        names |= dict.fromkeys(own, name)
+        if getattr(layer, "tie_weights", False):
+            tied |= dict.fromkeys(own, f"the weights of {name} make logits too")
+    plans: dict[int, Plan | Stays] = {}
+    norms = []
+    for _, _, layer in with_layer_norm:
+        why_not = shared.get(id(layer)) or why_not_folded(layer)
+        if why_not is not None:
+            plans[id(layer)] = Stays(why_not)
+        elif is_cell_with_layer_norm(layer):
+            plans[id(layer)] = Plan()
+        else:
+            norms.append(layer)
     traced = trace(model, modes, norms)
-    plans = Centring(traced, fixed, names).plans(norms)
+    plans |= Centring(traced, shared | tied, names).plans(norms)
     good = [plan for plan in plans.values() if isinstance(plan, Plan)]
     _centre_weights(traced, good)
     changes = new_changes()
-    entries = []
     for path, _, layer in layers:
         if any(id(layer) in plan.cuts for plan in good):
             changes[path]["centred"] = True
+    entries = []
     for path, name, layer in with_layer_norm:
-        plan = why_not[id(layer)] or plans.get(id(layer), Plan())
-        entries.append(
-            Conversion(name, isinstance(plan, Plan), _in_words(layer, plan, traced, names))
-        )
-        if isinstance(plan, Plan) and is_cell_with_layer_norm(layer):
-            changes[path]["cell"] = True
+        plan = plans[id(layer)]
+        if isinstance(plan, Stays):
+            entries.append(Conversion(name, False, plan.reason))
+        elif is_cell_with_layer_norm(layer):
             centre_kernels(layer)
-        elif isinstance(plan, Plan):
+            changes[path]["cell"] = True
+            entries.append(Conversion(name, True, "centring folded into its kernels"))
+        else:
             changes[path]["norm"] = keras.saving.serialize_keras_object(counterpart(layer))
+            entries.append(Conversion(name, True, _in_words(plan, traced, names)))
     make_changes(model, changes)
     return entries
-
-
-def _tied(layers):
-    """Returns why weights of embeddings must stay as they are, by id."""
-    return {
-        id(weight): f"the weights of {name} make logits too"
-        for _, name, layer in layers
-        if getattr(layer, "tie_weights", False)
-        for weight in layer.weights
-    }
 
 
 def _centre_weights(traced, plans):
@@ -85,14 +82,10 @@ def _centre_weights(traced, plans):
         traced.variables[name].assign(centred(traced.variables[name].numpy(), axis))
 
 
-def _in_words(layer, plan, traced, names):
-    if isinstance(plan, str):
-        return plan
-    if is_cell_with_layer_norm(layer):
-        return "centring folded into its kernels"
+def _in_words(plan, traced, names):
     changed = {names[id(traced.variables[resource])] for resource, _ in plan.weights}
     into = listed([name for name in dict.fromkeys(names.values()) if name in changed])
-    once = listed([names[cut] for cut in names if cut in plan.cuts])
+    once = listed([name for key, name in names.items() if key in plan.cuts])
     parts = [f"centring folded into {into}"] if into else []
     parts += [f"the mean of the output of {once} is subtracted once"] if once else []
     return "; ".join(parts) or "its input is centred already"

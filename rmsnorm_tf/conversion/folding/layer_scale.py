@@ -1,7 +1,7 @@
-"""The gain of a LayerScale, which the linear maps before it can take over: (x W) * g = x (W
-diag(g)).
+"""Finds gains that the linear maps before them can take over, as (x W) * g = x (W diag(g)).
 
-They can if all that comes of the weights is multiplied by the gain, and nothing else is.
+Such is the gain of a LayerScale. Maps can take it over if everything computed from their weights is
+multiplied by the gain, and nothing else is.
 """
 
 from collections.abc import Container
@@ -13,16 +13,8 @@ from rmsnorm_tf.conversion.folding.trace import Trace
 
 # Operations whose output is a reshaped copy of an input.
 _COPYING = frozenset(
-    {
-        "Identity",
-        "Cast",
-        "Reshape",
-        "ExpandDims",
-        "Squeeze",
-        "Transpose",
-        "ReadVariableOp",
-        "BroadcastTo",
-    }
+    {"Identity", "Cast", "Reshape", "ExpandDims", "Squeeze", "Transpose", "ReadVariableOp"}
+    | {"BroadcastTo"}
 )
 
 # Operations that may put the entries of an axis into another order.
@@ -32,27 +24,26 @@ _REORDERING = frozenset({"Roll", "ReverseV2", "StridedSlice"})
 def gain_to_absorb(
     traced: Trace, operation: tf.Operation, axis: int, seen: Container
 ) -> tuple[str, frozenset] | None:
-    """Returns the gain that an operation multiplies by and the weights that can take it over, or
-    None if none can.
+    """Returns the gain that an operation multiplies by, and the weights that can take it over.
 
-    They are resources, the weights each with the axis of the channels. In `seen` is what must keep
-    its mean.
+    They are resources, the weights each with the axis of the channels. None if no weights can.
+    `seen` contains the tensors, each with an axis, that must keep their mean.
     """
-    if (product := _product(traced, operation, axis)) is None:
+    product = _product(traced, operation, axis)
+    if product is None:
         return None
+    resources = [product[0], *(name for name, _ in product[1])]
     same = [other for other in traced.operations if _product(traced, other, axis) == product]
-    reads = {
-        len(traced.consumers[name]) for name in (product[0], *(name for name, _ in product[1]))
-    }
+    reads = {len(traced.consumers[name]) for name in resources}
     is_seen = any((other.outputs[0].name, axis) in seen for other in same)
     return product if reads == {len(same)} and not is_seen else None
 
 
 def _product(traced, operation, axis):
-    """Returns the gain and the weights that an operation multiplies, none of which it shares, or None."""
-    for x, factor in (
-        (operation.inputs, reversed(operation.inputs)) if operation.type == "Mul" else ()
-    ):
+    """Returns the gain and the weights that an operation multiplies, or None."""
+    if operation.type != "Mul":
+        return None
+    for x, factor in (operation.inputs, reversed(operation.inputs)):
         gain = _gain(traced, factor, axis)
         weights = gain and _weights_of(traced, x, axis)
         if weights:
@@ -61,7 +52,7 @@ def _product(traced, operation, axis):
 
 
 def _gain(traced, tensor, axis):
-    """Returns the resource of which a tensor is a reshaped copy, one entry per channel, or None."""
+    """Returns the resource that a tensor is a reshaped copy of, an entry per channel, or None."""
     channels = size(tensor, axis)
     while tensor.name not in traced.variables:
         carried = sources(tensor.op, axis) if tensor.op.type in _COPYING else None
@@ -69,15 +60,12 @@ def _gain(traced, tensor, axis):
             return None
         [(number, axis)] = carried
         tensor = tensor.op.inputs[number]
-    return (
-        tensor.name
-        if [s for s in traced.variables[tensor.name].shape if s != 1] == [channels]
-        else None
-    )
+    sizes = [s for s in traced.variables[tensor.name].shape if s != 1]
+    return tensor.name if sizes == [channels] else None
 
 
 def _weights_of(traced, tensor, axis):
-    """Returns the weights that a tensor is linear in along an axis, or None if it has other parts or readers."""
+    """Returns the weights that a tensor is linear in, or None if it has other parts or readers."""
     if tensor.name in traced.variables:
         return frozenset({(tensor.name, axis)})
     if (

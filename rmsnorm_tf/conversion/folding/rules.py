@@ -1,5 +1,4 @@
-"""Follows an axis through TensorFlow's operations, from an output to the inputs and from an input
-to the outputs.
+"""Follows an axis through TensorFlow's operations, backwards to inputs and forwards to outputs.
 
 An operation carries an axis if the mean of its output over that axis comes from some inputs alone,
 each along an axis of its own: if they have zero mean, so has the output; a constant added to one of
@@ -9,6 +8,7 @@ the last axis of its second operand.
 Axes are negative, counted from the end.
 """
 
+import itertools
 import math
 import re
 from collections.abc import Callable
@@ -22,28 +22,24 @@ Place = tuple[int, int]
 
 
 def sources(operation: tf.Operation, axis: int, output: int = 0) -> list[Place] | None:
-    """Returns where the mean of an output over an axis comes from, or None if the operation does not carry it."""
+    """Returns where the mean of an output over an axis comes from, or None."""
     rule = RULES.get(operation.type)
-    if (
-        rule is None
-        or operation.outputs[output].shape.rank is None
-        or -axis > operation.outputs[output].shape.rank
-    ):
+    rank = operation.outputs[output].shape.rank
+    if rule is None or rank is None or -axis > rank:
         return None
     return rule(operation, axis, output)
 
 
 def targets(operation: tf.Operation, number: int, axis: int) -> list[Place] | None:
-    """Returns the outputs, with their axes, to which an input's axis is carried, or None if it is not to all."""
-    found = [
-        [
-            (n, a)
-            for a in range(-(t.shape.rank or 0), 0)
-            if (number, axis) in (sources(operation, a, n) or [])
-        ]
-        for n, t in enumerate(operation.outputs)
-    ]
-    return [place for places in found for place in places] if all(found) else None
+    """Returns where an input's axis is carried to in all outputs, or None if one lacks it."""
+    found: list[Place] = []
+    for n, tensor in enumerate(operation.outputs):
+        axes = range(-(tensor.shape.rank or 0), 0)
+        carried = [(n, a) for a in axes if (number, axis) in (sources(operation, a, n) or [])]
+        if not carried:
+            return None
+        found += carried
+    return found
 
 
 def size(tensor: tf.Tensor, axis: int) -> int | None:
@@ -53,8 +49,7 @@ def size(tensor: tf.Tensor, axis: int) -> int | None:
     return 1 if -axis > tensor.shape.rank else tensor.shape[axis]
 
 
-# Rules: each maps an operation, an axis and the number of an output to the places that `sources`
-# returns.
+# The rules: each maps an operation, an axis and the number of an output to what `sources` returns.
 
 
 def _every(operation, axis, output):
@@ -71,21 +66,15 @@ def _bias(operation, axis, output):
 
 
 def _cast(operation, axis, output):
-    return (
-        [(0, axis)]
-        if all(t.dtype.is_floating for t in (*operation.inputs, *operation.outputs))
-        else None
-    )
+    tensors = (*operation.inputs, *operation.outputs)
+    return [(0, axis)] if all(t.dtype.is_floating for t in tensors) else None
 
 
 def _scaled(operation, axis, output):
     """A product or quotient, in which one operand has more than one entry along the axis."""
     varying = [i for i, tensor in enumerate(operation.inputs) if size(tensor, axis) != 1]
-    return (
-        [(varying[0], axis)]
-        if varying == [0] or (varying == [1] and operation.type == "Mul")
-        else None
-    )
+    carries = varying == [0] or (varying == [1] and operation.type == "Mul")
+    return [(varying[0], axis)] if carries else None
 
 
 def _select(operation, axis, output):
@@ -112,18 +101,14 @@ def _entries_from(shape, axis):
 def _same_size(operation, axis, output):
     """An operation that changes other axes and keeps this one."""
     before = size(operation.inputs[0], axis)
-    return (
-        [(0, axis)] if before is not None and before == operation.outputs[0].shape[axis] else None
-    )
+    is_same = before is not None and before == operation.outputs[0].shape[axis]
+    return [(0, axis)] if is_same else None
 
 
 def _channels(operation, axis, output):
     """An operation that treats all channels alike; they must be the last axis."""
-    return (
-        _same_size(operation, axis, output)
-        if axis == -1 and _has_channels_last(operation)
-        else None
-    )
+    carries = axis == -1 and _has_channels_last(operation)
+    return _same_size(operation, axis, output) if carries else None
 
 
 def _has_channels_last(operation):
@@ -137,28 +122,28 @@ def _conv(operation, axis, output):
 
 def _matmul(operation, axis, output):
     flipped = [operation.get_attr(name) for name in _PRODUCTS[operation.type]]
-    if axis == -1:
-        return [(1, -2 if flipped[1] else -1)]
-    return [(0, -1 if flipped[0] else -2)] if axis == -2 else None
+    operand = {-1: 1, -2: 0}.get(axis)
+    if operand is None:
+        return None
+    return [(operand, -3 - axis if flipped[operand] else axis)]
 
 
 def _einsum(operation, axis, output):
-    dots = "".join(
-        chr(0x391 + i) for i in range(20)
-    )  # no letters of an equation: the axes of an ellipsis
-    written = []
-    names = re.split(",|->", operation.get_attr("equation").decode())
-    for name, tensor in zip(names, [*operation.inputs, operation.outputs[0]], strict=True):
-        count = (tensor.shape.rank or 0) - len(name.replace("...", ""))
-        written.append(name.replace("...", dots[20 - count :] if count else ""))
-    *operands, result = written
+    terms = re.split(",|->", operation.get_attr("equation").decode())
+    tensors = [*operation.inputs, operation.outputs[0]]
+    *operands, result = map(_without_ellipsis, terms, tensors)
     letter = result[axis]
-    having = [
-        (i, name.index(letter) - len(name)) for i, name in enumerate(operands) if letter in name
-    ]
-    if len(having) != 1 or operands[having[0][0]].count(letter) != 1 or result.count(letter) != 1:
+    having = [i for i, term in enumerate(operands) if letter in term]
+    if len(having) != 1 or operands[having[0]].count(letter) != 1 or result.count(letter) != 1:
         return None
-    return having
+    term = operands[having[0]]
+    return [(having[0], term.index(letter) - len(term))]
+
+
+def _without_ellipsis(term, tensor):
+    """Writes a term of an equation with a letter for each axis, Greek ones for an ellipsis."""
+    count = (tensor.shape.rank or 0) - len(term.replace("...", ""))
+    return term.replace("...", "".join(chr(0x391 + i) for i in reversed(range(count))))
 
 
 def _gathered(operation, axis, output):
@@ -175,8 +160,7 @@ def _gathered(operation, axis, output):
 
 
 def _of_axes(inputs: slice, axes_of_output: Callable[[tf.Operation, list[int]], list[Any] | None]):
-    """Returns the rule of an operation, some inputs of which have whole axes in common with the
-    output.
+    """Returns the rule of an operation whose output has whole axes of these inputs.
 
     The function takes the operation and the axes of these inputs. It returns for each axis of the
     output the one that it is, or None.
@@ -226,25 +210,30 @@ def _unpacked(operation, axes):
     return [a for a in axes if a != along]
 
 
-def _strided_slice(operation, axis, output):
-    """Cuts an array, of which each axis shows in its strides, that are powers of 2."""
+def _sliced(operation, axes):
+    """The axes that a slice takes whole, forwards or backwards."""
     strides = _constant(operation, 3)
-    if strides is None or operation.inputs[0].shape.rank is None:
+    if strides is None:
         return None
 
-    def part(i, stride):
-        def has(mask):
-            return operation.get_attr(f"{mask}_mask") >> i & 1
+    def has(mask, number):
+        return operation.get_attr(f"{mask}_mask") >> number & 1
 
-        if has("ellipsis") or has("new_axis"):
-            return ... if has("ellipsis") else None
-        whole = has("begin") and has("end") and abs(stride) == 1
-        return 0 if has("shrink_axis") else slice(None, None, stride) if whole else slice(1)
-
-    cut = np.empty([2] * operation.inputs[0].shape.rank, np.int8)[
-        tuple(map(part, range(len(strides)), strides))
-    ]
-    return [(0, -abs(cut.strides[axis]).bit_length())] if cut.shape[axis] == 2 else None
+    named = sum(not has("ellipsis", i) and not has("new_axis", i) for i in range(len(strides)))
+    left = iter(axes)
+    kept = []
+    for i, stride in enumerate(strides):
+        if has("ellipsis", i):
+            kept += itertools.islice(left, len(axes) - named)
+        elif has("new_axis", i):
+            kept.append(None)
+        elif has("shrink_axis", i):
+            next(left)
+        else:
+            axis = next(left)
+            is_whole = has("begin", i) and has("end", i) and abs(stride) == 1
+            kept.append(axis if is_whole else None)
+    return [*kept, *left]
 
 
 # The attributes that transpose the operands of matrix products.
@@ -282,6 +271,6 @@ RULES: dict[str, Callable[[tf.Operation, int, int], list[Place] | None]] = {
     "Split": _of_axes(slice(1, 2), _except(0)),
     "SplitV": _of_axes(slice(1), _except(2)),
     **dict.fromkeys(("Mean", "Sum"), _of_axes(slice(1), _reduced)),
-    "StridedSlice": _strided_slice,
+    "StridedSlice": _of_axes(slice(1), _sliced),
     **dict.fromkeys(("Roll", "ReverseV2"), _first),
 }

@@ -1,4 +1,4 @@
-"""The TensorFlow operations that a model runs, with the layer, the norm and the variable that each belongs to."""
+"""Traces a model: its TensorFlow operations, and the layer and the variables of each."""
 
 import contextlib
 import functools
@@ -39,11 +39,16 @@ class Trace:
     A norm over the last axis is replaced by an identity, which stands for the normalized input,
     followed by the product with the gain and the sum with the offset.
 
-    Attributes: operations: All operations. consumers: For each tensor, the operations that read its
-        entries, with the position among their inputs. outputs: The tensors that the model returns.
-        variables: The Keras variable behind a resource. normalized: The outputs of the identities
-        that stand for norms. norms: For each norm by id, the tensors that it takes: None for a call
-        elsewhere, such as in a loop.
+    Attributes:
+        operations: All operations.
+        consumers: For each tensor, the operations that read its entries, each with the position
+            among its inputs.
+        outputs: The tensors that the model returns.
+        variables: The Keras variable behind a resource.
+        calls: The calls of all layers.
+        normalized: The outputs of the identities that stand for norms.
+        norms: For each norm by id, the tensors that it takes: None for a call elsewhere, such as
+            in a loop.
     """
 
     operations: list[tf.Operation] = field(default_factory=list)
@@ -53,7 +58,7 @@ class Trace:
     outputs: set[str] = field(default_factory=set)
     variables: dict[str, keras.Variable] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
-    normalized: dict[str, keras.Layer] = field(default_factory=dict)
+    normalized: set[str] = field(default_factory=set)
     norms: dict[int, list[tf.Tensor | None]] = field(default_factory=lambda: defaultdict(list))
 
     def call_of(self, operation: tf.Operation) -> Call | None:
@@ -65,10 +70,9 @@ class Trace:
 def trace(
     model: keras.Model, modes: Collection[bool | None], norms: Collection[keras.Layer]
 ) -> Trace:
-    """Returns the operations of all calls of a model: in each mode, with and without each optional
-    input.
+    """Traces all calls of a model: in each mode, with and without each optional input.
 
-    Of the norms, all over the last axis, it shows only what comes after the statistic.
+    Of the norms, all over the last axis, the trace has only what comes after the statistic.
     """
     traced = Trace()
     is_norm = {id(norm) for norm in norms}.__contains__
@@ -81,17 +85,15 @@ def trace(
     traced.operations = concrete.graph.get_operations()
     traced.outputs = {t.name for t in concrete.outputs}
     handles = {id(variable.value.handle): variable for variable in model.variables}
-    captured = concrete.captured_inputs
-    for inner, outer in zip(
-        concrete.inputs[len(concrete.inputs) - len(captured) :], captured, strict=True
-    ):
-        if id(outer) in handles:
-            traced.variables[inner.name] = handles[id(outer)]
+    outer = concrete.captured_inputs
+    inner = concrete.inputs[len(concrete.inputs) - len(outer) :]
+    for placeholder, handle in zip(inner, outer, strict=True):
+        if id(handle) in handles:
+            traced.variables[placeholder.name] = handles[id(handle)]
     for operation in traced.operations:
-        for position, tensor in enumerate(
-            operation.inputs if operation.type not in _SHAPE_ONLY else ()
-        ):
-            traced.consumers[tensor.name].append((operation, position))
+        if operation.type not in _SHAPE_ONLY:
+            for position, tensor in enumerate(operation.inputs):
+                traced.consumers[tensor.name].append((operation, position))
     for taken in traced.norms.values():
         taken[:] = [t if t is not None and t.graph is concrete.graph else None for t in taken]
     return traced
@@ -129,7 +131,7 @@ def _norm(layer, x, traced):
     """Returns what stands for a norm of x in the trace."""
     wide = tf.identity(tf.cast(x, tf.float32 if x.dtype.size < 4 else x.dtype))
     traced.norms[id(layer)].append(x)
-    traced.normalized[wide.name] = layer
+    traced.normalized.add(wide.name)
     y = wide if layer.gamma is None else wide * tf.cast(layer.gamma, wide.dtype)
     y = y if layer.beta is None else y + tf.cast(layer.beta, wide.dtype)
     return tf.cast(y, layer.compute_dtype)

@@ -1,4 +1,4 @@
-"""How a model is called: with which inputs, for training or not, without optional inputs."""
+"""Enumerates the calls to compare."""
 
 import contextlib
 import inspect
@@ -30,45 +30,39 @@ def check_model(function: str, model: Any) -> None:
 
 def modes_of(model: keras.Model) -> list[bool]:
     """Returns the values of `training` for which a model may compute different things."""
-    layers = [
-        layer for layer in (model, *(each for _, _, each in walk(model))) if not is_plain(layer)
-    ]
-    return (
-        [True, False]
-        if any("training" in inspect.signature(layer.call).parameters for layer in layers)
-        else [False]
-    )
+    for layer in (model, *(each for _, _, each in walk(model))):
+        if not is_plain(layer) and "training" in inspect.signature(layer.call).parameters:
+            return [True, False]
+    return [False]
 
 
 def inputs_of(model: keras.Model) -> Any:
     """Returns symbolic inputs in the structure that calls of a model take.
 
-    Raises: ValueError: A subclassed model runs neither on floats nor on integers of the shapes that
-        it was built for.
+    Raises:
+        ValueError: A subclassed model runs neither on floats nor on integers of the shapes that it
+            was built for.
     """
     if isinstance(model, keras.Sequential):
         return model.inputs[0]
     if isinstance(model, functional_class()):
         return model.input
     shapes = (model.get_build_config() or {}).get("input_shape")
-    failure: Exception | None = None
-    for dtype in (
-        model.input_dtype,
-        "int32",
-    ):  # the config has no dtypes, and most embeddings also take floats
+    failures = []
+    # The config has no dtypes, and most embeddings also take floats.
+    for dtype in (model.input_dtype, "int32"):
         try:
             inputs = _symbolic(shapes, dtype)
-            keras.Operation.compute_output_spec(
-                model, inputs
-            )  # the method of a model may run no layer
+            # The method of a model may run no layer.
+            keras.Operation.compute_output_spec(model, inputs)
         except Exception as error:  # whatever a layer raises
-            failure = failure or error
+            failures.append(error)
         else:
             return inputs
     raise ValueError(
-        f"The model {model.name!r} cannot be traced on inputs of the shapes {shapes}: {failure}. Make it functional, "
-        "or convert a model inside it."
-    ) from failure
+        f"The model {model.name!r} cannot be traced on inputs of the shapes {shapes}: "
+        f"{failures[0]}. Make it functional, or convert a model inside it."
+    ) from failures[0]
 
 
 def _symbolic(shapes, dtype):
@@ -82,19 +76,15 @@ def _symbolic(shapes, dtype):
 
 
 def call_in_all_ways(model: keras.Model, inputs: Any, modes: Collection[bool | None]) -> list[Any]:
-    """Returns the outputs of all calls of a model with these values of `training`, first of those with all inputs."""
+    """Returns the outputs of all calls of a model, first of those with all inputs."""
     outputs = [model(inputs, training=training) for training in modes]
     layers = [layer for layer in model.layers if isinstance(layer, keras.layers.InputLayer)]
     optional = [id(layer.output) for layer in layers if layer.optional]
-    sizes = range(1, len(optional) + 1)
-    for absent in itertools.chain.from_iterable(
-        itertools.combinations(optional, size) for size in sizes
-    ):
-        with contextlib.suppress(Exception):  # the model may need one of two optional inputs
-            outputs += [
-                model(_without(inputs, model.input, absent), training=training)
-                for training in modes
-            ]
+    for size in range(1, len(optional) + 1):
+        for absent in itertools.combinations(optional, size):
+            with contextlib.suppress(Exception):  # the model may need one of two optional inputs
+                given = _without(inputs, model.input, absent)
+                outputs += [model(given, training=training) for training in modes]
     return outputs
 
 
@@ -107,7 +97,7 @@ def _without(inputs, structure, absent):
 
 
 def on_inputs(function: Callable[[Any], Any], symbolic: Any) -> Any:
-    """Returns a function of the inputs of a model: on TensorFlow as one graph, so that a call compiles nothing."""
+    """Returns a function of a model's inputs, on TensorFlow as one graph that is traced once."""
     if not ON_TENSORFLOW:
         return function
     specs = keras.tree.map_structure(lambda x: tf.TensorSpec(x.shape, x.dtype, x.name), symbolic)
@@ -115,22 +105,20 @@ def on_inputs(function: Callable[[Any], Any], symbolic: Any) -> Any:
 
 
 def to_numbers(outputs: Any) -> list[np.ndarray]:
-    """Returns all tensors in a structure as arrays of float64, strings as numbers that tell them apart."""
+    """Returns all tensors in a structure as arrays of float64, strings as hashes."""
     if not ON_TENSORFLOW:
-        return [
-            keras.ops.convert_to_numpy(t).astype(np.float64) for t in keras.tree.flatten(outputs)
+        flat = keras.tree.flatten(outputs)
+    else:
+        flat = [
+            tf.strings.to_hash_bucket_fast(t, 2**20) if t.dtype == tf.string else t
+            for t in tf.nest.flatten(outputs, expand_composites=True)
         ]
-    flat = tf.nest.flatten(outputs, expand_composites=True)
-    strings = (
-        tf.strings.to_hash_bucket_fast(t, 2**20) if t.dtype == tf.string else t for t in flat
-    )
-    return [np.asarray(t).astype(np.float64) for t in strings]
+    return [keras.ops.convert_to_numpy(t).astype(np.float64) for t in flat]
 
 
 def may_round_factors() -> bool:
-    """Whether matrix products may round their float32 factors to ten bits, as those of accelerators do."""
+    """Whether float32 matrix products may round their factors to ten bits, as accelerators do."""
     if not ON_TENSORFLOW:
         return "cpu" not in str(keras.ops.ones(()).device).lower()
-    return tf.config.experimental.tensor_float_32_execution_enabled() and bool(
-        tf.config.list_logical_devices("GPU")
-    )
+    has_gpu = bool(tf.config.list_logical_devices("GPU"))
+    return has_gpu and tf.config.experimental.tensor_float_32_execution_enabled()

@@ -1,5 +1,6 @@
 """Changes a model, and compares its outputs on random inputs before and after."""
 
+import functools
 import itertools
 import re
 from collections.abc import Callable, Collection
@@ -31,6 +32,10 @@ _BOUNDS = (5, 2, 1)
 _MARGIN = 8
 _ROUNDING = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
 
+_TRACE_AGAIN = (
+    "What was traced before (a tf.function, a jax.jit) still computes LayerNorm: trace it again."
+)
+
 
 def convert_in_place(
     model: keras.Model,
@@ -40,10 +45,12 @@ def convert_in_place(
 ) -> ConversionReport:
     """Changes a model and returns the report. If anything fails, the model is as before.
 
-    Args: change: Changes the model and returns the entries of the report, given why layers and
-        weights must stay, by id. modes: The values of `training` to call the model with, before and
-        after. same: Whether the outputs must stay the same. Default: True. Otherwise there must be
-        outputs.
+    Args:
+        change: Changes the model and returns the entries of the report, given why layers and
+            weights must stay, by id.
+        modes: The values of `training` to call the model with, before and after.
+        same: Whether the outputs must stay the same. Default: True. Otherwise there must be
+            outputs.
 
     Raises:
         ValueError: The outputs differ, or the model does not run any more.
@@ -53,25 +60,20 @@ def convert_in_place(
     before = Snapshot(model)
     try:
         entries = change(others.shared)
-        if any(entry.converted for entry in entries):
-            if why := check.why_different(same):
-                raise ValueError(
-                    f"{why[0].upper()}{why[1:]}. So nothing was converted: every weight and layer of {model.name!r} is "
-                    "as before. A layer may read weights of another one outside its operations; convert a model "
-                    "without it, or one inside this."
-                )
+        is_changed = any(entry.converted for entry in entries)
+        if is_changed:
+            check.require_outputs(same)
             others.settle()
     except BaseException:
         before.restore()
         raise
     finally:
         model._clear_losses()  # those of the traced calls, which nothing can compute
-    remark = check.remark() if same else ""
+    if not same:
+        return ConversionReport(entries, _TRACE_AGAIN if is_changed else "")
+    remark = check.remark()
     return ConversionReport(
-        [
-            replace(entry, reason=entry.reason + remark) if entry.converted else entry
-            for entry in entries
-        ]
+        [replace(e, reason=e.reason + remark) if e.converted else e for e in entries]
     )
 
 
@@ -80,59 +82,61 @@ class _Check:
 
     def __init__(self, model, modes):
         self._model = model
-        self._seeds = [keras.ops.convert_to_numpy(seed) for seed in _seeds(model)]
         self._expected: dict[bool | None, tuple[Any, list[np.ndarray], list[float]]] = {}
         self._why_not: dict[bool | None, str] = {}
         for mode in modes:
             try:
                 function = _Function(model, mode)
-                inputs, expected = _inputs_and_outputs(function, self._seeds)
-                self._expected[mode] = inputs, expected, self._noise(function, inputs, expected)
+                inputs, outputs = _inputs_and_outputs(function)
+                self._expected[mode] = inputs, outputs, self._noise(function, inputs, outputs)
             except _Incomparable as error:
                 self._why_not[mode] = str(error)
             except Exception as error:  # whatever a layer raises
-                self._why_not[mode] = (
-                    f"the model does not run on random inputs: {_first_line(error)}"
-                )
+                why = f"the model does not run on random inputs: {_first_line(error)}"
+                self._why_not[mode] = why
 
     def _noise(self, function, inputs, outputs):
         """Returns how far each output moves if all weights are rounded once more."""
-        rounded = function(inputs, self._seeds, _rounding(self._model))
+        rounded = function(inputs, _rounding(self._model))
         return [_distance(y, n) for y, n in zip(outputs, rounded, strict=True)]
 
-    def why_different(self, same):
-        """Returns by how much outputs differ from those before, if it is more than rounding
-        explains, or None.
+    def require_outputs(self, same):
+        """Raises an error if outputs are missing, or must be the same and are not."""
+        try:
+            found = [self._why_different(mode) for mode in self._expected]
+        except Exception as error:  # whatever a layer raises
+            found = [f"The model would fail: {_first_line(error)}"]
+            same = True
+        why = next(filter(None, found), None)
+        if same and why is not None:
+            raise ValueError(
+                f"{why}. So nothing was converted: every weight and layer of {self._model.name!r} "
+                "is as before. A layer may read weights of another one outside its operations; "
+                "convert a model without it, or one inside this."
+            )
 
-        If they need not be the same, it returns why the model does not run, or None.
-        """
+    def _why_different(self, mode):
+        """Returns by how much outputs differ, if it is more than rounding explains, or None."""
+        inputs, expected, noises = self._expected[mode]
+        function = _Function(self._model, mode)
+        actual = function(inputs)
+        own = self._noise(function, inputs, actual)
         rounding = _rounding(self._model)
-        for mode, (inputs, expected, noises) in self._expected.items():
-            try:
-                function = _Function(self._model, mode)
-                actual = function(inputs, self._seeds)
-                own = self._noise(function, inputs, actual)
-            except Exception as error:
-                return f"the model would fail: {_first_line(error)}"
-            if not same:
-                continue
-            if len(actual) != len(expected):
-                return f"the model would return {len(actual)} tensors, not {len(expected)}"
-            for e, a, *both in zip(expected, actual, noises, own, strict=True):
-                largest = np.max(np.abs(e), initial=0, where=np.isfinite(e))
-                noise = max(
-                    filter(np.isfinite, both), default=0.0
-                )  # infinite noise excuses nothing
-                if not _distance(e, a) <= _MARGIN * (rounding * largest + noise):
-                    return f"the outputs would change by {_distance(e, a):.1e}, the largest being {largest:.1e}"
+        for e, a, *both in zip(expected, actual, noises, own, strict=True):
+            largest = np.max(np.abs(e), initial=0, where=np.isfinite(e))
+            noise = max(filter(np.isfinite, both), default=0.0)  # infinite noise excuses nothing
+            distance = _distance(e, a)
+            if not distance <= _MARGIN * (rounding * largest + noise):
+                return (
+                    f"The outputs would change by {distance:.1e}, the largest being {largest:.1e}"
+                )
         return None
 
     def remark(self):
         """Returns what to say in a report about calls that cannot be compared."""
-        if not self._why_not:
-            return ""
-        modes = "" if not self._expected else f" for training={next(iter(self._why_not))}"
-        return f"; not checked{modes}, as {next(iter(self._why_not.values()))}"
+        for mode, why in self._why_not.items():
+            return f"; not checked{f' for training={mode}' if self._expected else ''}, as {why}"
+        return ""
 
 
 class _Incomparable(Exception):
@@ -147,44 +151,37 @@ class _Function:
 
     def __init__(self, model, mode):
         self.inputs = inputs_of(model)
-        self._seeds = _seeds(model)
         self._weights = [w for w in model.weights if keras.backend.is_float_dtype(w.dtype)]
         self._run = on_inputs(lambda inputs: call_in_all_ways(model, inputs, [mode]), self.inputs)
+        # Also weights, as a spectral norm assigns a kernel in training, and Keras's global seed.
+        self._states = list(model.variables)
         own = {id(variable.value) for variable in model.variables}
-        read = (
-            self._run.get_concrete_function().variables if ON_TENSORFLOW else ()
-        )  # also Keras's global seed
-        others = [variable for variable in read if id(variable) not in own]
-        self._states = [
-            *model.variables,
-            *others,
-        ]  # also weights: a spectral norm assigns a kernel in training
+        read = self._run.get_concrete_function().variables if ON_TENSORFLOW else ()
+        self._states += [variable for variable in read if id(variable) not in own]
 
-    def __call__(self, inputs, seeds, rounding=0.0):
-        """Returns the outputs for these states of the seeds, with weights that are rounded once more."""
-        weights = self._weights if rounding else []
-        kept = {id(variable): keras.ops.copy(variable) for variable in self._states}
+    def __call__(self, inputs, rounding=0.0):
+        """Returns the outputs, with weights that are rounded once more by this relative error."""
+        kept = [keras.ops.copy(variable) for variable in self._states]
         rng = np.random.default_rng(0)
         try:
-            for seed, state in zip(self._seeds, seeds, strict=False):
-                seed.assign(state)
-            for weight in weights:
+            for weight in self._weights if rounding else ():
                 factors = 1 + rounding * rng.choice([-1.0, 1.0], weight.shape)
-                weight.assign(kept[id(weight)] * keras.ops.cast(factors, weight.dtype))
+                weight.assign(weight * keras.ops.cast(factors, weight.dtype))
             return to_numbers(self._run(inputs))
         finally:
-            for variable in self._states:
-                variable.assign(kept[id(variable)])
+            for variable, value in zip(self._states, kept, strict=True):
+                variable.assign(value)
 
 
-def _inputs_and_outputs(function, seeds):
+def _inputs_and_outputs(function):
     """Returns random inputs that a model runs on, and its outputs."""
     failure = None
     for size, bound in itertools.product(_SIZES, _BOUNDS):
         rng = np.random.default_rng(0)
-        inputs = keras.tree.map_structure(lambda x: _draw(x, size, bound, rng), function.inputs)  # noqa: B023
+        draw = functools.partial(_draw, size=size, bound=bound, rng=rng)
+        inputs = keras.tree.map_structure(draw, function.inputs)
         try:
-            first, second = (function(inputs, seeds) for _ in range(2))
+            first, second = (function(inputs) for _ in range(2))
         except Exception as error:  # too short an input, an unknown word
             failure = failure or error
             continue
@@ -198,7 +195,8 @@ def _inputs_and_outputs(function, seeds):
 
 def _draw(symbolic, size, bound, rng):
     """Returns a random value of a symbolic input, with a batch of three."""
-    shape = [(size if axis else 3) if n is None else n for axis, n in enumerate(symbolic.shape)]
+    unknown = [3] + [size] * (len(symbolic.shape) - 1)
+    shape = [u if n is None else n for n, u in zip(symbolic.shape, unknown, strict=False)]
     if symbolic.dtype == "string":
         value = rng.choice(["a", "b c", "1"], shape)
     elif symbolic.dtype == "bool":
@@ -210,12 +208,6 @@ def _draw(symbolic, size, bound, rng):
     return keras.ops.convert_to_tensor(value, symbolic.dtype)
 
 
-def _seeds(model):
-    """Returns the variables of a model that are no weights."""
-    weights = {id(weight) for weight in model.weights}
-    return [variable for variable in model.variables if id(variable) not in weights]
-
-
 def _rounding(model):
     """Returns the relative error of the narrowest dtype that a model computes in."""
     own = {**_ROUNDING, "float32": _ROUNDING["float16" if may_round_factors() else "float32"]}
@@ -223,15 +215,14 @@ def _rounding(model):
 
 
 def _distance(a, b):
-    """Returns the largest difference between two arrays: infinity if their shapes or what is not finite differ."""
-    if a.shape != b.shape or not np.array_equal(
-        a[~np.isfinite(a)], b[~np.isfinite(b)], equal_nan=True
-    ):
+    """Returns the largest difference: infinity if shapes or what is not finite differ."""
+    odd = ~np.isfinite(a)
+    if a.shape != b.shape or not np.array_equal(a[odd], b[~np.isfinite(b)], equal_nan=True):
         return np.inf
-    return np.max(np.abs(a - b), initial=0, where=np.isfinite(a) & np.isfinite(b))
+    return np.max(np.abs(a - b), initial=0, where=~odd & np.isfinite(b))
 
 
 def _first_line(error):
-    """Returns what an error says, without the line that Keras puts before it and the codes that print it bold."""
+    """Returns the type and the first line of an error, without what Keras adds to it."""
     lines = re.sub(r"^Exception encountered when calling .*|\x1b\[\d+m", "", str(error)).split("\n")
     return f"{type(error).__name__}: {next(filter(None, lines), '')[:200].rstrip('.')}"

@@ -1,5 +1,4 @@
-"""Changes layers in place: a norm becomes an RMSNormalization, a cell gets RMSNorm inside, an
-output loses its mean.
+"""Changes layers in place: turns norms into RMSNormalizations and subtracts means of outputs.
 
 The changed layer stays the same object, so every model, list and attribute that refers to it goes
 along.
@@ -109,26 +108,26 @@ def centred(weight: np.ndarray, axis: int) -> np.ndarray:
 
 
 def _forget(layer, weight):
-    """Removes a weight from a layer, without the garbage collection that `Layer.__delattr__` starts each time."""
+    """Removes a weight from a layer, without the garbage collection of `Layer.__delattr__`."""
     layer._tracker.untrack(weight)
     for name in [name for name, value in vars(layer).items() if value is weight]:
         super(keras.layers.Layer, layer).__delattr__(name)
 
 
 def without_mean(layer: keras.Layer, name: str) -> Callable:
-    """Returns a function of a layer that subtracts the mean over the last axis from the output, unless it is logits."""
+    """Returns a function of a layer that subtracts the mean of its output, unless it is logits."""
 
     @functools.wraps(getattr(layer, name))
     def call(*args, **kwargs):
-        function = getattr(type(layer), name).__get__(
-            layer
-        )  # a norm may have become another one meanwhile
+        # Looked up here, because a norm may have become another one meanwhile.
+        function = getattr(type(layer), name).__get__(layer)
         y = function(*args, **kwargs)
         if is_reverse(function, args, kwargs):
             return y
         wide = keras.ops.cast(y, keras.backend.result_type(y.dtype, "float32"))
         centred = keras.ops.cast(wide - keras.ops.mean(wide, -1, keepdims=True), y.dtype)
-        if (mask := getattr(y, "_keras_mask", None)) is not None:
+        mask = getattr(y, "_keras_mask", None)
+        if mask is not None:
             centred._keras_mask = mask
         return centred
 

@@ -1,4 +1,4 @@
-"""The layers inside a model, and the paths that lead to them."""
+"""Walks through the layers inside a model, and follows the paths that lead to them."""
 
 import functools
 import inspect
@@ -24,16 +24,16 @@ def is_plain(layer: Any) -> bool:
 
 def is_reverse(function: Callable, args: tuple, kwargs: dict[str, Any]) -> bool:
     """Whether a call of a layer's function asks a reversible embedding for logits."""
-    if "reverse" not in inspect.signature(function).parameters:
+    signature = inspect.signature(function)
+    if "reverse" not in signature.parameters:
         return False
-    return bool(inspect.signature(function).bind(*args, **kwargs).arguments.get("reverse"))
+    return bool(signature.bind(*args, **kwargs).arguments.get("reverse"))
 
 
 def walk(
     layer: keras.Layer, leaving_out: Iterable[int] = ()
 ) -> Iterator[tuple[Path, str, keras.Layer]]:
-    """Yields the path, the name and the object of every layer inside a layer, each once, depth
-    first.
+    """Yields path, name and object of every layer inside a layer, each once, depth first.
 
     The name comes after the names of the layers that contain it. Layers with ids in `leaving_out`
     are left out.
@@ -61,14 +61,14 @@ def _children(layer):
     """Returns the layers directly inside a layer, by where they are found."""
     if isinstance(layer, keras.Model):
         return {str(i): inner for i, inner in enumerate(layer.layers)}
-    return dict(_layers_in(vars(layer), ""))
+    return dict(_layers_in(vars(layer), ()))
 
 
-def _layers_in(structure, prefix):
-    """Yields the layers in lists and dictionaries, each with its keys."""
+def _layers_in(structure, keys):
+    """Yields the layers in nested lists and dictionaries, each with the keys that lead to it."""
     if isinstance(structure, keras.Layer):
-        yield prefix, structure
+        yield ".".join(keys), structure
     elif isinstance(structure, (dict, list, tuple)):
         items = structure.items() if isinstance(structure, dict) else enumerate(structure)
         for key, value in items:
-            yield from _layers_in(value, f"{prefix}.{key}" if prefix else str(key))
+            yield from _layers_in(value, (*keys, str(key)))

@@ -1,7 +1,6 @@
-"""What a conversion did, in words."""
+"""Reports what a conversion did to each norm."""
 
 from dataclasses import dataclass
-from typing import NoReturn
 
 
 @dataclass(frozen=True)
@@ -23,6 +22,13 @@ class Conversion:
 
 
 @dataclass(frozen=True)
+class Stays:
+    """Why something cannot be converted, or not be centred."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
 class ConversionReport:
     """What happened to each norm of a model. `print` shows a line for each.
 
@@ -31,24 +37,21 @@ class ConversionReport:
 
     Attributes:
         entries: One for each norm, in the order of the model's layers.
+        remark: What is left to do, printed last. Default: nothing.
     """
 
     entries: list[Conversion]
+    remark: str = ""
 
     def __str__(self) -> str:
-        return "\n".join(
+        lines = [
             f"{entry.name}: {'converted' if entry.converted else 'stays'}, {entry.reason}"
             for entry in self.entries
-        )
-
-    def __iter__(self) -> NoReturn:
-        """Raises a TypeError: a report of two entries must not be taken for a model and its report."""
-        raise TypeError(
-            "A conversion changes the model that it is given and returns a report alone. Write `report = ...` instead "
-            "of `model, report = ...`, and read report.entries."
-        )
+        ]
+        return "\n".join([*lines, self.remark] if self.remark else lines)
 
 
 def listed(names: list[str], most: int = 3) -> str:
     """Returns the first of some names, and how many more there are."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

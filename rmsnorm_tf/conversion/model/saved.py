@@ -1,4 +1,4 @@
-"""Changes inside a layer, written into its config: the config of a Transformer block does not mention its norms."""
+"""Writes changes inside a layer into its config, which does not mention the norms inside."""
 
 import functools
 from collections import defaultdict
@@ -40,26 +40,23 @@ def new_changes() -> defaultdict[Path, dict[str, Any]]:
 
 def make_changes(model: keras.Model, made: Mapping[Path, dict[str, Any]]) -> None:
     """Changes layers inside a model, so that the model's config includes the changes."""
-    by_owner: dict[Path, dict[str, Any]] = defaultdict(dict)
     for path, change in made.items():
         _change(follow(model, path), change)
-        if (depth := _depth_of_owner(model, path, change)) is not None:
-            layers = [follow(model, path[:end]) for end in range(depth + 1, len(path) + 1)]
-            build = [layer.get_build_config() for layer in layers]
-            by_owner[path[:depth]]["/".join(path[depth:])] = {**change, "build": build}
-    for path, changes in by_owner.items():
-        owner = follow(model, path)
+        depth = _depth_of_owner(model, path, change)
+        if depth is None:
+            continue
+        owner = follow(model, path[:depth])
+        layers = [follow(model, path[:end]) for end in range(depth + 1, len(path) + 1)]
+        build = [layer.get_build_config() for layer in layers]
+        key = "/".join(path[depth:])
         before = getattr(owner, "changes_inside", {})
-        owner.changes_inside = before | {
-            key: {**before.get(key, {}), **change} for key, change in changes.items()
-        }
+        owner.changes_inside = before | {key: {**before.get(key, {}), **change, "build": build}}
         if not hasattr(type(owner), "unchanged_class"):
             owner.__class__ = _changed(owner.__class__)
 
 
 def _depth_of_owner(model, path, change):
-    """Returns how long the path is to the outermost layer whose config would not tell of the
-    change, or None.
+    """Returns the length of the path to the outermost layer whose config lacks the change, or None.
 
     No config tells that the layer itself subtracts its mean.
     """
@@ -71,7 +68,7 @@ def _depth_of_owner(model, path, change):
 
 
 def _build(layer, path, configs):
-    """Builds the layers along a path that are not built yet, because a layer around them has no `build` of its own."""
+    """Builds the layers along a path that no layer around them has built."""
     for key, config in zip(path, configs, strict=False):
         layer = follow(layer, (key,))
         if config and not layer.built:
@@ -81,9 +78,8 @@ def _build(layer, path, configs):
 def _change(layer, change):
     if "norm" in change:
         turn_into_rms_norm(layer, keras.saving.deserialize_keras_object(change["norm"]))
-    if "cell" in change and is_cell_with_layer_norm(
-        layer
-    ):  # unless the config of a wrapper says so already
+    # The config of a wrapper may have changed a cell already.
+    if "cell" in change and is_cell_with_layer_norm(layer):
         layer.normalization = "rms"
         for norm in norms_of_cell(layer):
             turn_into_rms_norm(norm, counterpart(norm))
@@ -94,7 +90,11 @@ def _change(layer, change):
 
 @functools.cache
 def _changed(base: type) -> type:
-    """Returns a subclass of a layer's class whose config holds the changes inside the layer."""
+    """Returns a subclass of a layer's class whose config holds the changes inside the layer.
+
+    A file tells the class of a layer and nothing else that runs when the layer is loaded. So the
+    class must be another one, and still be a subclass for `isinstance`: it is made when needed.
+    """
 
     class Changed(base):
         unchanged_class = base
@@ -126,8 +126,18 @@ def _changed(base: type) -> type:
             layer.__class__ = _changed(type(layer))
             return layer
 
+        def __reduce__(self):
+            """Pickles the layer as Keras does, without the class that other processes lack."""
+            load, arguments = keras.layers.Layer.__reduce__(self)
+            return _unpickle, (base, load.__name__, *arguments)
+
     Changed.__name__ = Changed.__qualname__ = base.__name__
     return keras.saving.register_keras_serializable(package="rmsnorm_tf", name="Changed")(Changed)
+
+
+def _unpickle(base, load, *arguments):
+    with keras.saving.custom_object_scope({keras.saving.get_registered_name(base): base}):
+        return getattr(base, load)(*arguments)
 
 
 _changed(keras.layers.Layer)  # so that a saved model can be loaded

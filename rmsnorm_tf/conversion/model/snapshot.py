@@ -1,4 +1,4 @@
-"""What surrounds a change of a model: a snapshot to go back to, and other models that have some of its layers."""
+"""Undo for in-place conversion, and detection of shared layers."""
 
 import gc
 
@@ -8,7 +8,7 @@ from rmsnorm_tf.conversion.model.layers import walk
 
 
 class Snapshot:
-    """The layers and values of a model at one time."""
+    """Restores the layers and values of a model."""
 
     def __init__(self, model: keras.Model) -> None:
         layers = [model, *(layer for _, _, layer in walk(model))]
@@ -25,9 +25,8 @@ class Snapshot:
             vars(layer).update(attributes)
             for container, content in containers:
                 container.clear()
-                container.extend(content) if isinstance(container, list) else container.update(
-                    content
-                )
+                add = container.extend if isinstance(container, list) else container.update
+                add(content)
         for layer, *_ in self._layers:
             _track_parameters(layer)
         for variable, value in self._values:
@@ -35,21 +34,21 @@ class Snapshot:
 
 
 def _containers(layer):
-    """Returns what a layer keeps lists of, such as its weights, each with its content."""
+    """Returns the collections that a layer keeps, such as its weights, each with its content."""
     values = [*vars(layer).values(), *layer._tracker.stored_ids.values()]
     return [(value, value.copy()) for value in values if type(value) in (list, dict, set)]
 
 
 class Others:
-    """The models in this process that have layers of a model.
+    """Finds the models in this process that have layers of a model.
 
-    `shared` says, for layers and weights of the model by id, which other model uses them without
-    calling the model.
+    Keras keeps no list of models, so they are looked for among all objects. `shared` says, for
+    layers and weights of the model by id, which other model uses them without calling the model.
     """
 
     def __init__(self, model: keras.Model) -> None:
-        own = {id(layer): layer for _, _, layer in walk(model)}
-        graphs = [_graph(each) for each in (model, *own.values()) if isinstance(each, keras.Model)]
+        own = {id(model): model} | {id(layer): layer for _, _, layer in walk(model)}
+        graphs = [_graph(each) for each in own.values() if isinstance(each, keras.Model)]
         gc.collect()  # models have cycles, and one that was deleted is no user of a layer
         models = [
             each
@@ -58,18 +57,18 @@ class Others:
         ]
         same = {id(each) for each in models if id(each) in own or _graph(each) in graphs}
         self.shared: dict[int, str] = {}
-        self._models = [
-            each
-            for each in models
-            if id(each) in same or any(id(e) in same for _, _, e in walk(each))
-        ]
+        self._models = []
         for other in models:
-            common = [layer for _, _, layer in walk(other, leaving_out=same) if id(layer) in own]
-            if common and id(other) not in same and not _of_sequential(other, models):
+            inside = {id(layer): layer for _, _, layer in walk(other)}
+            if id(other) in same or same & inside.keys():
                 self._models.append(other)
-                for layer in common:
+            if id(other) in same or _of_sequential(other, models):
+                continue
+            for _, _, layer in walk(other, leaving_out=same):
+                if id(layer) in own:
                     why = f"{layer.name} is shared with the model {other.name!r}"
                     self.shared |= dict.fromkeys(map(id, (layer, *layer.weights)), why)
+                    self._models.append(other)
 
     def settle(self) -> None:
         """Makes all these models notice that layers inside changed: what they compiled goes."""
@@ -82,18 +81,18 @@ class Others:
 
 
 def _graph(model):
-    """Returns the ids of the tensors between which a functional model computes: models with the same are one."""
+    """Returns the ids of inputs and outputs of a functional model: models with the same are one."""
     tensors = [keras.tree.flatten(getattr(model, name, None)) for name in ("inputs", "outputs")]
-    return [[id(t) for t in each] for each in tensors] if all(tensors) else [[id(model)]]
+    return [list(map(id, each)) for each in tensors] if all(tensors) else [[id(model)]]
 
 
 def _of_sequential(model, models):
-    """Whether a model is the graph of a sequential one, or of what that was before a layer was added."""
+    """Whether a model is the graph of a sequential one, or of what that was before it grew."""
     tracked = (each._tracker for each in models if isinstance(each, keras.Sequential))
     return any(tracker.is_in_store("layers", model) for tracker in tracked)
 
 
 def _track_parameters(layer):
-    """Renews the list of its parameters that a layer keeps for PyTorch, those of layers inside among them."""
+    """Renews the list of parameters that a layer keeps for PyTorch."""
     if layer.built and hasattr(layer, "_track_variables"):
         layer._track_variables()

@@ -1,18 +1,17 @@
-"""Outputs are compared before and after: if they differ, all is undone, and otherwise nothing else is disturbed."""
+"""Outputs are compared: if they differ, all is undone, and otherwise nothing else is disturbed."""
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from rmsnorm_tf import Conversion, RMSNormGRU, fold_layer_norm, replace_layer_norm, replace_rms_norm
-from rmsnorm_tf.conversion.model import check
+from rmsnorm_tf import Conversion, RMSNormGRU, fold_layer_norm, replace_rms_norm
 from tests.folding import assert_same_outputs, dense, layers, norm, outputs_of, with_drawn_weights
 
 
 @keras.saving.register_keras_serializable(package="tests")
 class Watched(layers.Layer):
-    """A map, and the size of its kernel, which Python reads while the model runs: no operation shows it."""
+    """A map, and the size of its kernel, which Python reads while the model runs."""
 
     def build(self, shape):
         self.map = dense("map")
@@ -28,10 +27,11 @@ class Watched(layers.Layer):
 
 def state_of(model):
     """Returns what a conversion might change: classes, attributes and values."""
-    inside = model._flatten_layers()
-    return [
-        (type(layer), {key: id(value) for key, value in vars(layer).items()}) for layer in inside
-    ], [(id(w), w.path, w.trainable, w.numpy().tolist()) for w in model.variables]
+    layers = [
+        (type(layer), list(vars(layer)), list(map(id, vars(layer).values())))
+        for layer in model._flatten_layers()
+    ]
+    return layers, [(id(w), w.path, w.trainable, w.numpy().tolist()) for w in model.variables]
 
 
 def assert_refused(convert, model, why):
@@ -39,25 +39,34 @@ def assert_refused(convert, model, why):
     model.compile("sgd", "mse")
     outputs = outputs_of(model)
     before = state_of(model)
-    with pytest.raises(ValueError, match=why) as caught:
+    with pytest.raises(ValueError, match=f"^{why}(?s:.)*'model' is as before"):
         convert(model)
-    assert "every weight and layer of 'model' is as before" in str(caught.value)
     assert state_of(model) == before
     assert model.compiled
     assert_same_outputs(outputs, model)
     model.predict(np.ones((3, *model.input_shape[1:])), verbose=0)
 
 
-def test_an_interrupted_conversion_is_undone(monkeypatch):
-    def interrupt(*_):
-        raise KeyboardInterrupt
+class Interrupted(layers.Layer):
+    """Is interrupted once the norm before it is converted."""
 
+    def __init__(self, norm):
+        super().__init__()
+        self.norm = norm
+
+    def call(self, x):
+        if not isinstance(self.norm, layers.LayerNormalization):
+            raise KeyboardInterrupt
+        return x
+
+
+def test_an_interrupted_conversion_is_undone():
+    first = norm("norm")
     model = with_drawn_weights(
-        keras.Sequential([keras.Input((6,)), dense(), norm("norm"), dense("head")])
+        keras.Sequential([keras.Input((6,)), dense(), first, Interrupted(first), dense("head")])
     )
     outputs = outputs_of(model)
     before = state_of(model)
-    monkeypatch.setattr(check._Check, "why_different", interrupt)
     with pytest.raises(KeyboardInterrupt):
         fold_layer_norm(model)
     assert state_of(model) == before
@@ -70,16 +79,11 @@ def test_a_fold_that_changes_the_outputs_is_undone_with_all_others():
     gru = RMSNormGRU(6, name="gru", normalization="layer")(
         layers.Reshape((2, 3))(dense("other")(x))
     )
-    z = layers.Add()(
-        [
-            norm(f"subtracted_{i}")(stream)
-            for stream in [dense("relu", activation="relu")(x)]
-            for i in "abc"
-        ]
-    )
+    stream = dense("relu", activation="relu")(x)
+    z = layers.Add()([norm(f"subtracted_{i}")(stream) for i in "abc"])
     z = norm("third")(dense("behind")(norm("second")(y) + gru + z))
     model = with_drawn_weights(keras.Model(x, [z, size], name="model"))
-    assert_refused(fold_layer_norm, model, "^The outputs would change by ")
+    assert_refused(fold_layer_norm, model, "The outputs would change by ")
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -104,27 +108,7 @@ def test_a_change_in_training_alone_and_a_small_one_are_undone(make):
     x = keras.Input((6,), name="x")
     y, size = make(name="watched")(x)
     model = with_drawn_weights(keras.Model(x, [norm("norm")(y), size], name="model"))
-    assert_refused(fold_layer_norm, model, "^The outputs would change by ")
-
-
-@keras.saving.register_keras_serializable(package="tests")
-class ReadsGain(layers.Layer):
-    """Multiplies by the gain of another layer's norm."""
-
-    def __init__(self, other, **kwargs):
-        super().__init__(**kwargs)
-        self.other = other
-
-    def call(self, x):
-        return x * self.other.gamma
-
-
-@pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm])
-def test_a_norm_whose_gain_another_layer_reads_is_restored(convert):
-    x = keras.Input((6,), name="x")
-    first = norm("first")
-    model = with_drawn_weights(keras.Model(x, ReadsGain(first)(first(dense()(x))), name="model"))
-    assert_refused(convert, model, "The model would fail: AttributeError: ")
+    assert_refused(fold_layer_norm, model, "The outputs would change by ")
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -141,8 +125,8 @@ def test_a_model_that_does_not_run_on_random_inputs_is_reported():
     model = with_drawn_weights(keras.Model(x, norm("norm")(dense()(Particular()(x)))))
     [entry] = fold_layer_norm(model).entries
     assert entry.converted
-    start = "centring folded into dense; not checked, as the model does not run on random inputs: InvalidArgumentError"
-    assert entry.reason.startswith(start)
+    assert "; not checked, " in entry.reason
+    assert "InvalidArgumentError" in entry.reason
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -200,9 +184,8 @@ def test_a_model_whose_training_is_random_is_compared_at_inference():
     [entry] = fold_layer_norm(
         with_drawn_weights(keras.Model(x, norm("norm")(dense()(Noise()(x)))))
     ).entries
-    assert entry.reason == (
-        "centring folded into dense; not checked for training=True, as the outputs are random, whatever the seeds"
-    )
+    assert "; not checked for training=True" in entry.reason
+    assert "the outputs are random" in entry.reason
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -240,19 +223,12 @@ class Logarithm(layers.Layer):
         return keras.ops.log(x)
 
 
-def test_numbers_that_a_model_needs_positive_are_drawn_so():
+@pytest.mark.parametrize("make", [OnlyPositive, Logarithm])
+def test_inputs_may_have_to_be_positive_and_outputs_no_numbers(make):
     x = keras.Input((6,), name="x")
-    report = fold_layer_norm(
-        with_drawn_weights(keras.Model(x, norm("norm")(dense()(OnlyPositive()(x)))))
-    ).entries
-    assert report == [Conversion("norm", True, "centring folded into dense")]
-
-
-def test_what_is_no_number_in_both_models_is_no_difference():
-    x = keras.Input((6,), name="x")
-    report = fold_layer_norm(
-        with_drawn_weights(keras.Model(x, [norm("norm")(dense()(x)), Logarithm()(x)]))
-    ).entries
+    y = OnlyPositive()(x) if make is OnlyPositive else x
+    model = keras.Model(x, [norm("norm")(dense()(y)), make()(x)])
+    report = fold_layer_norm(with_drawn_weights(model)).entries
     assert report == [Conversion("norm", True, "centring folded into dense")]
 
 

@@ -13,11 +13,8 @@ from benchmarks import hub_models
 pytestmark = pytest.mark.slow
 
 # The norms that stay, by the beginning of the reason.
-POST_LN = [
-    f"transformer_layer_{i}/{part}_layer_norm"
-    for i in range(2)
-    for part in ("self_attention", "feedforward")
-]
+PARTS = ("self_attention_layer_norm", "feedforward_layer_norm")
+POST_LN = [f"transformer_layer_{i // 2}/{PARTS[i % 2]}" for i in range(4)]
 LEFT = {
     "BLOOM": {"embedding_layernorm": "the weights of token_embedding make logits too"},
     "BERT": {

@@ -1,4 +1,4 @@
-"""What a conversion is given: models with optional inputs, which a call may leave out, and what it refuses."""
+"""What a conversion is given: models with optional inputs, and what it refuses."""
 
 import keras
 import numpy as np
@@ -59,10 +59,7 @@ def test_a_model_may_need_one_of_two_optional_inputs():
 @pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm, replace_rms_norm])
 @pytest.mark.parametrize("given", [3, "model.keras", layers.Dense(2)])
 def test_something_else_than_a_model_is_refused(convert, given):
-    message = (
-        rf"{convert.__name__} changes a keras.Model, got a {type(given).__name__}. Pass a model."
-    )
-    with pytest.raises(TypeError, match=message):
+    with pytest.raises(TypeError, match=rf"{convert.__name__} .*{type(given).__name__}\."):
         convert(given)
 
 
@@ -71,21 +68,11 @@ def test_something_else_than_a_model_is_refused(convert, given):
     "make", [lambda: keras.Sequential([dense()], name="model"), lambda: keras.Model(name="model")]
 )
 def test_a_model_without_an_input_is_refused(convert, make):
-    with pytest.raises(
-        ValueError, match=r"'model' has no input yet. Call it once, or give it a keras.Input."
-    ):
+    with pytest.raises(ValueError, match=r"'model' has no input"):
         convert(make())
-
-
-def test_the_name_of_an_option_is_told():
-    with pytest.raises(
-        TypeError,
-        match=r"fold_layer_norm has no argument 'inference'. Use 'for_inference' instead.",
-    ):
-        fold_layer_norm(keras.Sequential([keras.Input((3,)), norm("norm")]), inference=True)
 
 
 def test_the_option_of_folding_is_true_or_false():
     model = keras.Sequential([keras.Input((3,)), norm("norm")])
-    with pytest.raises(ValueError, match="for_inference must be one of True, False, got 'yes'"):
+    with pytest.raises(ValueError, match=r"for_inference .*'yes'"):
         fold_layer_norm(model, for_inference="yes")

@@ -5,7 +5,16 @@ import numpy as np
 import pytest
 
 from rmsnorm_tf import Conversion, RMSNormalization, fold_layer_norm, replace_layer_norm
-from tests.folding import assert_same_outputs, dense, fold, layers, norm, with_drawn_weights
+from tests.folding import (
+    assert_same_outputs,
+    assert_stays,
+    dense,
+    fold,
+    layers,
+    norm,
+    with_drawn_weights,
+)
+from tests.operations import Scale
 
 
 @keras.saving.register_keras_serializable(package="inside")
@@ -21,15 +30,6 @@ class Block(layers.Layer):
 
     def call(self, x):
         return x + self.maps[1](self.maps[0](self.norm(x)))
-
-
-@keras.saving.register_keras_serializable(package="inside")
-class LayerScale(layers.Layer):
-    def build(self, shape):
-        self.gain = self.add_weight(shape=(shape[-1],), initializer="ones", name="gain")
-
-    def call(self, x):
-        return x * self.gain
 
 
 @keras.saving.register_keras_serializable(package="inside")
@@ -87,10 +87,10 @@ def test_norms_inside_layers_are_folded(make, policy):
 
 def test_what_no_weights_centre_is_subtracted_once():
     report = fold(after_gelu())
-    assert report["block_0/norm"].reason == "the mean of the output of first is subtracted once"
-    assert report["last"].reason == (
-        "centring folded into block_0/out, block_1/out; the mean of the output of first is subtracted once"
-    )
+    assert "folded" not in report["block_0/norm"].reason
+    assert "folded into block_0/out, block_1/out" in report["last"].reason
+    for entry in report.values():
+        assert "of first is subtracted once" in entry.reason
 
 
 def test_a_subtraction_for_few_norms_does_not_pay():
@@ -108,7 +108,7 @@ def test_a_sum_of_two_streams_is_centred_by_one_subtraction():
     report = fold(
         keras.Model(x, blocks(layers.Add(name="sum")([branch("left")(x), branch("right")(x)])))
     )
-    assert report["block_0/norm"].reason == "the mean of the output of sum is subtracted once"
+    assert "of sum is subtracted once" in report["block_0/norm"].reason
 
 
 @pytest.mark.parametrize(("count", "pays"), [(3, False), (4, True)])
@@ -145,9 +145,7 @@ def test_an_output_without_its_mean_keeps_its_mask():
     padded[:, 3:] = 0
     before = with_drawn_weights(model)(padded)
     report = fold_layer_norm(model).entries
-    assert {entry.reason for entry in report} == {
-        "the mean of the output of stream is subtracted once"
-    }
+    assert all("of stream is subtracted once" in entry.reason for entry in report)
     np.testing.assert_allclose(model(padded), before, rtol=0, atol=1e-5)
     np.testing.assert_allclose(model(padded[:, :3]), before, rtol=0, atol=1e-5)
 
@@ -173,7 +171,7 @@ def test_tied_weights_stay_tied():
     words = model.get_layer("words")
     before = words.embeddings.numpy()
     report = fold(model)
-    assert "the mean of the output of words is subtracted once" in report["block_0/norm"].reason
+    assert "of words is subtracted once" in report["block_0/norm"].reason
     np.testing.assert_array_equal(words.embeddings, before)
     assert len(words.weights) == 1
 
@@ -187,7 +185,7 @@ def test_an_embedding_whose_weights_may_make_logits_elsewhere_keeps_them(tied):
     before = words.embeddings.numpy()
     report = fold(model)
     if tied:
-        assert report["norm"] == Conversion("norm", False, "the weights of words make logits too")
+        assert_stays(report["norm"], "words make logits too")
         np.testing.assert_array_equal(words.embeddings, before)
     else:
         assert report["norm"] == Conversion("norm", True, "centring folded into words")
@@ -224,30 +222,18 @@ def test_a_config_that_does_not_say_how_a_changed_layer_was_built():
     block = model.get_layer("block_0")
     config = block.get_config()
     del config["unchanged"]["build_config"]
-    with pytest.raises(
-        ValueError, match=r"The layer 'block_0' does not say in its config how it was built."
-    ):
+    with pytest.raises(ValueError, match=r"'block_0' does not say .* built"):
         type(block).from_config(config)
 
 
 def test_layer_scale(policy):
     x = keras.Input((4, 6))
     y = dense("embed")(x)
-    y = y + LayerScale(name="scale")(dense("branch")(norm("first")(y)))
+    y = y + Scale(name="scale")(dense("branch")(norm("first")(y)))
     model = keras.Model(x, norm("last")(y))
     report = fold(model)
     assert report["last"].reason == "centring folded into embed, branch"
     np.testing.assert_array_equal(model.get_layer("scale").gain, np.ones(6))
-
-
-def test_a_layer_scale_that_is_read_elsewhere_stays():
-    x = keras.Input((4, 6))
-    y = dense("embed")(x)
-    branch = dense("branch")(norm("first")(y))
-    z = y + LayerScale(name="scale")(branch)
-    report = fold(keras.Model(x, [norm("last")(z), layers.Activation("tanh")(branch)]))
-    assert report["first"].converted
-    assert not report["last"].converted
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Every kind of operation that a fold may look through: what it does to the mean, and to the order of channels."""
+"""What each kind of operation does to the mean, and to the order of channels."""
 
 import keras
 import numpy as np
@@ -68,7 +68,7 @@ def test_each_kind_of_operation_with_a_rule_is_tried():
 
 
 def chains(seed, count):
-    """A norm behind each of some chains of three operations and a gain, and the operations by the norm's name."""
+    """Returns norms behind random chains of operations, and the operations by the norm's name."""
     rng = np.random.default_rng(seed)
     x = keras.Input((ROWS, CHANNELS), name="x")
     made = {}

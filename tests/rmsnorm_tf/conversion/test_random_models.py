@@ -10,7 +10,7 @@ from tests.parameters import slow
 
 
 def random_model(seed):
-    """A directed graph of random layers, most of which keep the width, with one to three outputs."""
+    """Returns a graph of random layers, most of which keep the width, with one to three outputs."""
     rng = np.random.default_rng(seed)
     x = keras.Input((4, 6), name="x")
     tensors = [dense("first", use_bias=bool(rng.integers(2)))(x)]

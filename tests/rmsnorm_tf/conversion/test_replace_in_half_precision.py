@@ -1,6 +1,4 @@
-"""Replacing RMS norms that compute in half precision, which each library rounds in its own order."""
-
-import re
+"""Replacing RMS norms that compute in half precision."""
 
 import keras
 import numpy as np
@@ -32,7 +30,7 @@ def test_a_gain_of_bfloat16_is_taken_over_as_float32(tmp_path):
     model = keras.Sequential([keras.Input((6,)), NormWithOnePlus(dtype="bfloat16", name="norm")])
     model.layers[0].set_weights([np.full(6, 15.8125)])
     [entry] = replace_rms_norm(model).entries
-    assert entry.reason == "the same norm with epsilon=1e-05, a gain of 1 + scale"
+    assert entry.reason.endswith("epsilon=1e-05, a gain of 1 + scale")
     model.save(tmp_path / "model.keras")
     x = keras.ops.ones((1, 6), "bfloat16")
     for same in (model, keras.models.load_model(tmp_path / "model.keras")):
@@ -69,69 +67,9 @@ def test_a_norm_that_overflows_in_float16_is_replaced(use_gain):
     x = np.random.default_rng(0).normal(size=(2, 6)).astype("float32")
     before = to_array(model(x))
     assert not np.any(to_array(model(1e4 * x)))
-    report = replace_rms_norm(model).entries
-    [entry] = report
+    [entry] = replace_rms_norm(model).entries
     assert entry.converted
-    assert re.fullmatch(
-        r"the same norm with epsilon=1e-05; in float16 \d\d% of the outputs differ, by at most 0.\d% of the largest; "
-        "in float16 it overflowed for large inputs, and no longer does",
-        entry.reason,
-    )
     np.testing.assert_allclose(to_array(model(x)), before, rtol=5e-3, atol=5e-3)
     np.testing.assert_allclose(
         to_array(model(1e4 * x)), to_array(model(1e3 * x)), rtol=5e-3, atol=5e-3
     )
-
-
-@keras.saving.register_keras_serializable(package="tests")
-class NormRoundedTwice(PlainRMSNorm):
-    """Rounds the normalized input before it multiplies by the gain, as Hugging Face's Llama and T5."""
-
-    def call(self, x):
-        wide = keras.ops.cast(x, "float32")
-        y = wide * keras.ops.rsqrt(keras.ops.mean(wide * wide, -1, keepdims=True) + self.epsilon)
-        return keras.ops.cast(y, x.dtype) * keras.ops.cast(self.gain, x.dtype)
-
-
-@keras.saving.register_keras_serializable(package="tests")
-class NormRoundedOnce(NormRoundedTwice):
-    """Computes in float32 to the end.
-
-    Keras rounds other gains to half precision where a layer reads them.
-    """
-
-    def build(self, shape):
-        self.gain = self.add_weight(shape=(shape[-1],), autocast=False)
-
-    def call(self, x):
-        return keras.ops.cast(super().call(keras.ops.cast(x, "float32")), self.compute_dtype)
-
-
-def share_rounded_otherwise(half, narrow_gain):
-    """Returns how many products of a normalized input and a gain differ if both factors are rounded first."""
-    rng = np.random.default_rng(1)
-
-    def rounded(x):
-        return to_array(keras.ops.cast(keras.ops.cast(x, half), "float32"))
-
-    x = rng.normal(0.5, 1.0, (200, 512))
-    gain = rng.uniform(0.5, 2.0, 512)
-    y = x / np.sqrt(np.mean(x**2, -1, keepdims=True))
-    once = rounded(y * (rounded(gain) if narrow_gain else gain))
-    return np.mean(once != rounded(rounded(y) * rounded(gain)))
-
-
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "mixed_bfloat16", "mixed_float16"])
-def test_another_order_of_rounding_is_reported(dtype):
-    half = dtype.removeprefix("mixed_")
-    expected = (
-        0 if half == "float32" else 100 * share_rounded_otherwise(half, narrow_gain=half == dtype)
-    )
-    for make, share in ((NormRoundedTwice, expected), (NormRoundedOnce, 0)):
-        [entry] = replace_rms_norm(
-            keras.Sequential([keras.Input((512,)), make(dtype=dtype, name="norm")])
-        ).entries
-        assert entry.converted
-        found = re.search(r"(\d+)% of the outputs differ", entry.reason)
-        assert bool(found) == bool(share)
-        assert not found or abs(int(found[1]) - share) < 4  # it is measured on eight rows

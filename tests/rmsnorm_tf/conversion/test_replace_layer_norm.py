@@ -8,7 +8,7 @@ from rmsnorm_tf import Conversion, RMSNormGRU, RMSNormLSTM, replace_layer_norm
 from tests import reference
 from tests.backends import BACKEND, to_array
 from tests.cases import assert_close
-from tests.folding import LN, layers, norm, with_drawn_weights
+from tests.folding import LN, assert_stays, layers, norm, with_drawn_weights
 
 
 def test_replace_swaps_every_layer_and_keeps_the_weights():
@@ -40,7 +40,7 @@ def test_replace_swaps_every_layer_and_keeps_the_weights():
 
 
 def test_a_gain_over_axes_in_another_order_stays():
-    """A LayerNormalization over (-1, 1) has weights of shape (6, 4), which it reads as (4, 6), before Keras 3.16."""
+    """Before Keras 3.16, weights over (-1, 1) have the shape (6, 4) and are read as (4, 6)."""
     x = keras.Input((4, 6))
     layer = norm("norm", axis=(-1, 1))
     [entry] = replace_layer_norm(keras.Model(x, layer(x))).entries
@@ -69,7 +69,7 @@ def test_a_norm_over_an_axis_with_a_mask_is_refused(make, axis, mask_zero):
     words = layers.Embedding(9, 4, mask_zero=mask_zero)
     model = keras.Sequential([keras.Input((5,), dtype="int32"), words, make(axis)])
     if mask_zero and axis != -1:
-        with pytest.raises(ValueError, match=r"would fail: .*of which the mask leaves entries out"):
+        with pytest.raises(ValueError, match=r"would fail: .*the mask"):
             replace_layer_norm(model)
     else:
         [entry] = replace_layer_norm(model).entries
@@ -91,34 +91,21 @@ class MyNorm(layers.LayerNormalization):
 
 
 @pytest.mark.parametrize(
-    ("layer", "name", "reason"),
-    [
-        (
-            MyNorm(name="norm"),
-            "norm",
-            "norm (MyNorm) may compute something else than LayerNormalization",
-        ),
-        (
-            norm("norm", epsilon=0.0),
-            "norm",
-            "norm has epsilon=0.0, which RMSNormalization does not accept",
-        ),
-    ],
+    ("layer", "reason"),
+    [(MyNorm(name="norm"), "norm (MyNorm)"), (norm("norm", epsilon=0.0), "epsilon=0.0")],
 )
-def test_replace_reports_what_stays(layer, name, reason):
+def test_replace_reports_what_stays(layer, reason):
     model = keras.Sequential([keras.Input((6,)), layer, norm("plain")])
-    report = replace_layer_norm(model).entries
-    assert report[0] == Conversion(name, False, reason)
-    assert report[1].converted
+    stays, plain = replace_layer_norm(model).entries
+    assert_stays(stays, reason)
+    assert plain.converted
     assert type(model.layers[0]) is type(layer)
 
 
 def test_a_norm_of_integers_is_refused():
     x = keras.Input((6,), dtype="int32")
     model = keras.Model(x, norm("plain")(norm("norm")(x)))
-    with pytest.raises(
-        ValueError, match=r"would fail: TypeError: inputs must be float16, .* got int32"
-    ):
+    with pytest.raises(ValueError, match=r"would fail: TypeError: .* got int32"):
         replace_layer_norm(model)
     assert model(np.ones((2, 6), np.int32)).shape == (2, 6)
 

@@ -1,4 +1,7 @@
-"""Changes inside a model in its files: what is loaded computes the same."""
+"""Changes inside a model in its files and pickles: what is loaded computes the same."""
+
+import importlib
+import pickle
 
 import keras
 import numpy as np
@@ -100,7 +103,7 @@ def test_changes_in_a_layer_without_a_build_method_are_saved(convert, tmp_path):
 
 
 def test_a_norm_without_its_mean_is_converted_again(tmp_path):
-    """A stream that begins with a norm that stays: first its mean is subtracted, then the norm is replaced."""
+    """First the mean of the norm that begins a stream is subtracted, then the norm replaced."""
     x = keras.Input((4, 6))
     alone = norm("alone")(dense("first", activation="relu")(x))
     inside = Inner(name="block")(dense("second", activation="relu")(x))
@@ -168,3 +171,44 @@ def test_two_conversions_of_one_layer_are_saved(tmp_path):
     replace_rms_norm(model)
     block = assert_saved(model, tmp_path).get_layer("block")
     assert (type(block.norm), type(block.other)) == (RMSNormalization, RMSNormalization)
+
+
+OWN_MODEL = """
+import keras
+
+class Model(keras.Model):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.dense = keras.layers.Dense(8)
+        self.norm = keras.layers.LayerNormalization()
+
+    def call(self, x):
+        return self.norm(self.dense(x))
+"""
+
+LOAD = """
+import pickle
+import numpy as np
+
+with open("model.pickle", "rb") as file:
+    model = pickle.load(file)
+np.save("outputs.npy", model(np.ones((2, 5))))
+"""
+
+
+@pytest.mark.parametrize("convert", [fold_layer_norm, *slow(replace_layer_norm)])
+def test_a_model_of_an_own_class_is_pickled(convert, tmp_path, monkeypatch, run_python):
+    (tmp_path / "own_model.py").write_text(OWN_MODEL)
+    monkeypatch.syspath_prepend(tmp_path)
+    model = importlib.import_module("own_model").Model()
+    x = np.ones((2, 5))
+    model(x)
+    [entry] = convert(with_drawn_weights(model)).entries
+    assert entry.converted
+    (tmp_path / "model.pickle").write_bytes(pickle.dumps(model))
+    again = pickle.loads(pickle.dumps(model))
+    assert isinstance(again, type(model).__base__)
+    np.testing.assert_allclose(again(x), model(x))
+    result = run_python(LOAD)  # a process that imports nothing of ours by itself
+    assert result.returncode == 0, result.stderr
+    np.testing.assert_allclose(np.load(tmp_path / "outputs.npy"), model(x), rtol=1e-6)

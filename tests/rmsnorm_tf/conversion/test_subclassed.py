@@ -77,7 +77,6 @@ def test_a_subclassed_model_may_take_integers_alone_and_must_be_traced():
         model(np.array([[1, 2, 3]]))
     for model in (gathers, knows):
         assert [entry.converted for entry in fold_layer_norm(model).entries] == [True, True]
-    message = r"'fails' cannot be traced on inputs of the shapes \(1, 3\): (?s:.)*The size of the batch is unknown"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"'fails' .*\(1, 3\): (?s:.)*size of the batch"):
         fold_layer_norm(fails)
     assert [entry.converted for entry in replace_layer_norm(fails).entries] == [True, True]
