@@ -1,4 +1,4 @@
-"""Imports TensorFlow without its messages about the machine, and with memory that it may use again."""
+"""Imports TensorFlow quietly, and keeps malloc from returning freed memory."""
 
 import contextlib
 import ctypes
@@ -12,10 +12,10 @@ from types import ModuleType
 def load_tensorflow(*, translates: bool = False) -> ModuleType:
     """Imports TensorFlow, discards what it prints to standard error, and returns it.
 
-    Args: translates: Whether this process mainly translates. Then oneDNN is off, unless the
-        environment says otherwise:
-            the small operations of a decoding step are faster without it. Training in bfloat16
-            needs it.
+    Args:
+        translates: Whether this process mainly translates. Then oneDNN is off, unless the
+            environment says otherwise: the small operations of a decoding step are faster without
+            it. Training in bfloat16 needs it.
     """
     _keep_freed_memory()
     if translates:

@@ -12,31 +12,15 @@ import importlib.metadata
 from pathlib import Path
 
 from ..config import Config
-from ..config_fields import MOST, argument, between, is_optional, positive
+from ..config_fields import MOST, Role, argument, between, is_optional, positive
 from ..config_rules import preset_names
 from ..decoding.options import SEARCH, DecodingOptions
 from .arguments import Arguments, Parser, add_model, add_number, add_path
 
-# First option of each group in --help -> title of the group.
-_GROUPS = {
-    "source_dataset": "texts",
-    "model_type": "model",
-    "rnn_dropout_embedding": "optimization",
-    "learning_schedule": "learning rate",
-    "finish_after": "stopping and validation",
-}
-_RULES = (
-    "nmt_nfkc",
-    "nfkc",
-    "nmt_nfkc_cf",
-    "nfkc_cf",
-    "identity",
-)  # of Unicode normalization in SentencePiece
-_SHORT = {
-    "batch_size": "-b",
-    "beam_size": "-k",
-    "normalization_alpha": "-n",
-}  # of `DecodingOptions`
+# Of Unicode normalization in SentencePiece.
+_RULES = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
+# Of `DecodingOptions`.
+_SHORT = {"batch_size": "-b", "beam_size": "-k", "normalization_alpha": "-n"}
 
 
 def corpus(parser: argparse.ArgumentParser) -> None:
@@ -80,7 +64,10 @@ def vocab(parser: argparse.ArgumentParser) -> None:
     )
     rule = "Unicode normalization of the text; _cf folds case (default: nmt_nfkc)"
     parser.add_argument("--normalization_rule", choices=_RULES, default="nmt_nfkc", help=rule)
-    begin = "give the beginning of a sentence an id of its own; else a Transformer begins with the unknown word"
+    begin = (
+        "give the beginning of a sentence an id of its own; else a Transformer begins with the "
+        "unknown word"
+    )
     parser.add_argument("--begin_symbol", action="store_true", help=begin)
     parser.add_argument("--split_digits", action="store_true", help="make each digit a unit")
     parser.add_argument(
@@ -98,17 +85,22 @@ def train(parser: argparse.ArgumentParser) -> None:
     preset = "options that belong together; options that are given too, here or in --config, win"
     names = f"{{{','.join(preset_names())}}}"
     parser.add_argument("--preset", default=argparse.SUPPRESS, metavar=names, help=preset)
-    each = "train with this many processes, each with a GPU or a share of the cores; by default, one for each GPU"
+    each = (
+        "train with this many processes, each with a GPU or a share of the cores; by default, one "
+        "for each GPU"
+    )
     add_number(parser, "processes", int, positive(None, each, 1000))
+    groups = {role: parser.add_argument_group(role.value) for role in Role}
     for field in dataclasses.fields(Config):
-        if field.name in _GROUPS:
-            group = parser.add_argument_group(_GROUPS[field.name])
-        _add(group, field)
+        _add(groups[field.metadata["role"]], field)
 
 
 def average(parser: argparse.ArgumentParser) -> None:
     """Averages the weights of models: those that one training kept, or the best of several."""
-    about = "directory of a training, whose models `train --keep` and `--keep_best` kept, or several: the best of each"
+    about = (
+        "directory of a training, whose models `train --keep` and `--keep_best` kept, or several: "
+        "the best of each"
+    )
     add_path(parser, "-m", "--model", nargs="+", metavar="DIR", required=True, help=about)
     add_number(
         parser,
@@ -135,12 +127,15 @@ def translate(parser: argparse.ArgumentParser) -> None:
         *("translation_strategy", "sampling_temperature", "sampling_top_k", "seed"),
     )
     group = parser.add_argument_group("alignments, of an RNN")
-    pairs = "write `i-j` for each target token j and the source token i that has its largest attention weight"
+    pairs = (
+        "write `i-j` for each target token j and the source token i that has its largest attention "
+        "weight"
+    )
     add_path(group, "--alignments", help=pairs)
 
 
 def score(parser: argparse.ArgumentParser) -> None:
-    """Writes the cost of given translations: the negative log-probability of each with its end, over its length."""
+    """Scores translations: negative log-probability, end included, divided by length."""
     add_model(parser, several=True)
     add_path(parser, "-s", "--source", required=True, help="source text")
     add_path(parser, "-t", "--target", required=True, help="its translation")
@@ -149,7 +144,7 @@ def score(parser: argparse.ArgumentParser) -> None:
 
 
 def export(parser: argparse.ArgumentParser) -> None:
-    """Exports a model."""
+    """Exports a model as a SavedModel or for CTranslate2."""
     add_model(parser, several=True)
     where = "where the model goes; MODELS/NAME/VERSION for `serve` and TensorFlow Serving"
     add_path(parser, "--to", metavar="DIR", required=True, help=where)
@@ -157,9 +152,9 @@ def export(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=("savedmodel", "savedmodel_ids", "ctranslate2"),
         default="savedmodel",
-        help="what to write: a SavedModel that maps strings to strings, a SavedModel that maps token ids to token ids "
-        "and needs no tensorflow-text, or a model of CTranslate2 that maps tokens to tokens and gets its search "
-        "options with each call (default: savedmodel)",
+        help="what to write: a SavedModel that maps strings to strings, a SavedModel that maps "
+        "token ids to token ids and needs no tensorflow-text, or a model of CTranslate2 that maps "
+        "tokens to tokens and gets its search options with each call (default: savedmodel)",
     )
     languages = "for the model card (default: the endings of the training texts)"
     parser.add_argument("--languages", nargs=2, metavar=("SOURCE", "TARGET"), help=languages)
@@ -182,7 +177,10 @@ def serve(parser: argparse.ArgumentParser) -> None:
         group, "port", int, between(8501, "port to listen on; 0: any free one", 0, 2**16 - 1)
     )
     group = parser.add_argument_group("who may call")
-    names = "names of this service in requests, besides localhost and IP addresses; '*': any (default: none)"
+    names = (
+        "names of this service in requests, besides localhost and IP addresses; '*': any (default: "
+        "none)"
+    )
     group.add_argument("--allowed_hosts", nargs="+", default=[], metavar="NAME", help=names)
     group.add_argument(
         "--any_content_type",
@@ -198,7 +196,10 @@ def serve(parser: argparse.ArgumentParser) -> None:
     )
     add_number(group, "workers", int, positive(None, at_once, 1000))
     add_number(group, "batch", int, positive(64, "sentences joined into a batch", MOST))
-    waiting = "sentences waiting or computed; by default, 1024, or 4 batches for each worker if that is more"
+    waiting = (
+        "sentences waiting or computed; by default, 1024, or 4 batches for each worker if that is "
+        "more"
+    )
     add_number(group, "queue", int, positive(None, waiting, MOST))
     tokens = "tokens of a sentence and of the longest translation that it may have, together"
     add_number(group, "tokens", int, positive(2000, tokens, MOST))
@@ -295,11 +296,10 @@ def _add_decoding(parser: argparse.ArgumentParser, *names: str) -> None:
 
 def _add(group: Arguments, field: dataclasses.Field, *short: str) -> None:
     """Adds an option of a dataclass. One that is not given is absent from the parsed arguments."""
+    british = field.name.replace("normalization", "normalisation")
     group.add_argument(
         *short,
-        *dict.fromkeys(
-            [f"--{field.name}", f"--{field.name.replace('normalization', 'normalisation')}"]
-        ),
+        *dict.fromkeys([f"--{field.name}", f"--{british}"]),
         dest=field.name,
         default=argparse.SUPPRESS,
         help=f"{field.metadata['help']} ({_remark(field)})",
@@ -308,7 +308,7 @@ def _add(group: Arguments, field: dataclasses.Field, *short: str) -> None:
 
 
 def _remark(field: dataclasses.Field) -> str:
-    """Returns the allowed values, unless the metavar lists them, and the default or whether the option is required."""
+    """Describes the allowed values, unless the metavar lists them, and the default."""
     listed = field.metadata["argument"].get("metavar", "").startswith("{")
     allowed = "" if listed else field.metadata["allowed"]
     if field.default is not None:

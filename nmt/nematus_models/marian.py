@@ -108,7 +108,7 @@ def import_marian(folder: Path, to: Path, licence: str | None) -> dict[str, Any]
         )
         config.save(directory / "config.json")
         write_json(directory / ORIGIN, origin, escaped=False)
-        save_checkpoint(directory / BEST, system.model.variables, {}, system.made_with)
+        save_checkpoint(directory / BEST, system.model.variables, {}, system.fingerprint)
     return origin
 
 

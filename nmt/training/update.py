@@ -1,4 +1,4 @@
-"""One update: gradients of the parts of a batch, their sum and mean, clipping, the optimizer's step, smoothing."""
+"""Makes one update: gradients of the parts of a batch, sum, mean, clipping, Adam, smoothing."""
 
 import contextlib
 import functools
@@ -119,7 +119,7 @@ class Update:
         return [*self.model.variables, *self._optimizer.variables, *smoothed]
 
     def evaluated_weights(self) -> contextlib.AbstractContextManager[None]:
-        """Within this context, the model has the weights to validate and to keep: the smoothed ones, if any."""
+        """Within this context, the model has the smoothed weights, if any, to validate and keep."""
         return self._smoothed.swapped() if self._smoothed else contextlib.nullcontext()
 
     def begin_smoothing(self) -> None:

@@ -221,8 +221,8 @@ HARM = {
     "no magic": (weights(lambda path: {first_weight(path): b"nothing"}), DAMAGED),
     "state null": (weights(lambda path: {"state.npy": array("null")}), f"{DAMAGED} .*its state"),
     "state list": (weights(lambda path: {"state.npy": array("[]")}), f"{DAMAGED} .*its state"),
-    "made_with 3": (
-        weights(lambda path: {"state.npy": array('{"made_with": 3}')}),
+    "fingerprint 3": (
+        weights(lambda path: {"state.npy": array('{"fingerprint": 3}')}),
         f"{DAMAGED} .*its state",
     ),
     "not finite": (weights(not_finite), "in .*best.npz is not finite"),

@@ -96,7 +96,7 @@ def _by_update(model: Path, text: ParallelText) -> dict[int, dict[str, float]]:
     found = {0: measure_shares(build_system(config, config.dictionaries), text)}
     for path in kept_checkpoints(model):
         system = load_system(model)
-        load_checkpoint(path, system.model.variables, system.made_with)
+        load_checkpoint(path, system.model.variables, system.fingerprint)
         found[int(path.stem)] = measure_shares(system, text)
     return found
 

@@ -83,7 +83,7 @@ def make_model(tmp_path):
         for side, name in zip(("source", "target"), names, strict=True):
             (directory / f"{side}.model").write_bytes(Path(name).read_bytes())
         system.config.save(directory / "config.json")
-        save_checkpoint(directory / BEST, system.model.variables, {}, system.made_with)
+        save_checkpoint(directory / BEST, system.model.variables, {}, system.fingerprint)
         return directory
 
     return make

@@ -96,7 +96,7 @@ def test_the_command_measures_before_the_training_and_at_every_kept_model(
         (BEST, np.eye(4, 8)),
     ):
         gates.assign(kernel)  # as trained
-        save_checkpoint(model / path, system.model.variables, {}, system.made_with)
+        save_checkpoint(model / path, system.model.variables, {}, system.fingerprint)
     to = tmp_path / "found.json"
     given = [
         "--model",

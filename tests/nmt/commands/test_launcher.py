@@ -167,7 +167,7 @@ def test_processes_of_a_cluster_start_no_others(start, training, tmp_path):
 PROCESS = """
 import os, pathlib, signal, socket, sys, time
 sys.path.insert(0, {root!r})
-from nmt.commands.processes import end_with_launcher
+from nmt.commands.launcher import end_with_launcher
 
 def end(*_):
     pathlib.Path(f"ended-{{os.getpid()}}").touch()

@@ -1,4 +1,4 @@
-"""The processes of a training on this machine: starts them, gives each its GPU or its cores, and waits for them."""
+"""Starts the replicas of a training on this machine, each with its GPU or cores, and waits."""
 
 import contextlib
 import ctypes
@@ -8,19 +8,20 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import tensorflow as tf
 
+from ..config import Config
 from ..errors import describe_end
 from ..messages import log
 from ..training.replicas import HELD_PORT
 
-_ROOT = Path(__file__).parents[
-    2
-]  # on PYTHONPATH, so that a child finds the package from any directory
+# On PYTHONPATH, so that a child finds the package from any directory.
+_ROOT = Path(__file__).parents[2]
 _FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _SECONDS = 10  # for the others to end after one of them has failed
 _LAUNCHER = "NMT_LAUNCHER"  # variable of the environment: the process that started this one
@@ -35,45 +36,48 @@ def visible_gpus() -> list[str]:
     return named.split(",")[:count] if named else [str(i) for i in range(count)]
 
 
-def train_in_processes(options: Sequence[str], count: int) -> None:
+def launch_replicas(config: Config, model: Path, count: int) -> None:
     """Runs `train` in several processes that train one model. Exits with the status of the first
     one that failed.
 
-    Each process has a GPU of its own, or its share of the cores if there are no GPUs; `count` is at
-    most their number. `options` are the command line of `train`, without the name of the command.
+    Args:
+        config: The configuration of the training.
+        model: Its directory.
+        count: Number of processes. Each has a GPU of its own, or its share of the cores if there
+            are no GPUs.
     """
     gpus = visible_gpus()
     received = []
-    command = [sys.executable, "-m", "nmt", "train", *options]
     processes: list[subprocess.Popen] = []
     for number in _FORWARDED:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda number, _: received.append(number))
-    try:
-        with contextlib.ExitStack() as held:
-            sockets = [held.enter_context(each) for each in reserved_ports(count)]
-            addresses = [f"localhost:{each.getsockname()[1]}" for each in sockets]
-            for rank, port in enumerate(sockets):
-                environment = _environment(addresses, rank, gpus, port.fileno())
-                with contextlib.nullcontext() if gpus else _share_of_cores(rank, count):
-                    processes.append(
-                        subprocess.Popen(
-                            command,
-                            env=environment,
-                            start_new_session=True,
-                            pass_fds=[port.fileno()],
-                        )
-                    )
-        failed = _wait(processes, received)
-    finally:
-        for process in processes:
-            process.kill()
+    with tempfile.TemporaryDirectory() as folder:
+        options = Path(folder, "config.json")
+        config.save(options)
+        command = [sys.executable, "-m", "nmt", "train", "-m", model, "--config", options]
+        try:
+            with contextlib.ExitStack() as held:
+                sockets = [held.enter_context(each) for each in reserved_ports(count)]
+                addresses = [f"localhost:{each.getsockname()[1]}" for each in sockets]
+                for rank, port in enumerate(sockets):
+                    given = {
+                        "env": _environment(addresses, rank, gpus, port.fileno()),
+                        "start_new_session": True,
+                        "pass_fds": [port.fileno()],
+                    }
+                    with contextlib.nullcontext() if gpus else _share_of_cores(rank, count):
+                        processes.append(subprocess.Popen(command, **given))
+            failed = _wait(processes, received)
+        finally:
+            for process in processes:
+                process.kill()
     if failed:
         sys.exit(failed if failed > 0 else 128 - failed)
 
 
 def end_with_launcher() -> bool:
-    """Returns whether `train_in_processes` started this process.
+    """Returns whether `launch_replicas` started this process.
 
     Then it gets SIGTERM when that is killed, on Linux.
     """
@@ -113,21 +117,25 @@ def _wait(processes: list[subprocess.Popen], received: list[int]) -> int:
             number = received.pop(0)
             for process in processes:
                 process.send_signal(signal.SIGTERM if number == signal.SIGHUP else number)
-        failed = failed or next((p for p in processes if p.returncode), None)
+        failed = failed or _first_failed(processes)
         if failed and end == float("inf") and (not asked or processes[0].returncode is not None):
             end = time.monotonic() + _SECONDS
         if time.monotonic() > end:
             number = processes.index(failed) + 1
-            how = describe_end(failed.returncode)
             log.info(
-                f"process {number} {how}, so the others are ended; the same command resumes the training"
+                f"process {number} {describe_end(failed.returncode)}, so the others are ended; the "
+                "same command resumes the training"
             )
             end = time.monotonic() + _SECONDS
             for process in processes:
                 process.kill()
         time.sleep(0.1)
-    failed = failed or next((p for p in processes if p.returncode), None)
+    failed = failed or _first_failed(processes)
     return failed.returncode if failed else 0
+
+
+def _first_failed(processes: list[subprocess.Popen]) -> subprocess.Popen | None:
+    return next((process for process in processes if process.returncode), None)
 
 
 @contextlib.contextmanager
@@ -137,13 +145,13 @@ def _share_of_cores(rank: int, count: int) -> Iterator[None]:
     A process that is restricted after its start may count all cores first, and threads of several
     wait for each other.
     """
-    cores = (
-        sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-    )  # not on macOS and Windows
+    has_affinity = hasattr(os, "sched_getaffinity")  # not on macOS and Windows
+    cores = sorted(os.sched_getaffinity(0)) if has_affinity else []
     if count > len(cores):
         yield
         return
-    os.sched_setaffinity(0, cores[rank * len(cores) // count : (rank + 1) * len(cores) // count])
+    first, last = (number * len(cores) // count for number in (rank, rank + 1))
+    os.sched_setaffinity(0, cores[first:last])
     try:
         yield
     finally:
@@ -151,7 +159,7 @@ def _share_of_cores(rank: int, count: int) -> Iterator[None]:
 
 
 def _environment(addresses: list[str], rank: int, gpus: list[str], port: int) -> dict[str, str]:
-    """Returns the environment of a process, which holds its rank and, if there are GPUs, its GPU."""
+    """Returns the environment of a process, with its rank and, if there are GPUs, its GPU."""
     config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": rank}}
     own = {"CUDA_VISIBLE_DEVICES": gpus[rank]} if gpus else {}
     path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH")]))
