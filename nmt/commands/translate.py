@@ -95,7 +95,7 @@ def _notes(line: Line, options: DecodingOptions, aligns: bool) -> Iterator[str]:
 
 
 def _require_prefix_of_each_line(prefixes: Path, text: Path | None) -> None:
-    """Raises `UserError` if a file has not as many prefixes as the input, if that is a file, lines."""
+    """Refuses a file of prefixes that has another number of lines than the file of input."""
     if not prefixes.is_file():
         raise UserError(
             f"--target_prefix {prefixes} is not a file; give a text with as many lines as the input"

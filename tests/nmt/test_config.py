@@ -44,7 +44,7 @@ TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 
         ),
         (
             {**TRANSFORMER, "transformer_num_heads": 5},
-            "--state_size is 64; it must be a multiple of --transformer_num_heads, which is 5",
+            "--state_size is 64; it must be a multiple of --transformer_num_heads (5)",
         ),
         (
             {**TRANSFORMER, "embedding_size": 15, "state_size": 15, "transformer_num_heads": 5},

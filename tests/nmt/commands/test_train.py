@@ -51,11 +51,7 @@ def test_a_training_may_resume_with_another_learning_rate(train, tmp_path):
 
 
 def test_a_training_may_resume_with_other_options_of_translation(train, tmp_path):
-    """A configuration of an earlier version has old names too."""
     assert train()[0] == 0
-    path = tmp_path / "model" / "config.json"
-    config = json.loads(path.read_text())
-    path.write_text(json.dumps({**config, "clip_norm": config.pop("clip_counts")}))
     options = {
         "translation_maxlen": 9,
         "beam_size": 2,
@@ -66,24 +62,8 @@ def test_a_training_may_resume_with_other_options_of_translation(train, tmp_path
     status, _, said = train("--finish_after", 3, *words)
     assert status == 0, said
     assert "resuming with --translation_maxlen 9; it was 8" in said
-    config = json.loads(path.read_text())
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
     assert {name: config[name] for name in options} == options
-
-
-def test_a_training_of_an_earlier_version_resumes_with_the_loss_of_a_sentence(train, tmp_path):
-    """Even with batches of tokens, because that version had no other."""
-    tokens = ("--token_batch_size", 60)
-    assert train(*tokens, "--loss_function", "cross-entropy")[0] == 0
-    path = tmp_path / "model" / "config.json"
-    config = json.loads(path.read_text())
-    del config["loss_function"]
-    path.write_text(json.dumps(config))
-    status, _, said = train(
-        *tokens, "--loss_function", "per-token-cross-entropy", "--finish_after", 3
-    )
-    assert (status, "with --loss_function cross-entropy, not per-token" in said) == (2, True)
-    assert train(*tokens, "--finish_after", 3)[0] == 0
-    assert json.loads(path.read_text())["loss_function"] == "cross-entropy"
 
 
 @pytest.mark.slow

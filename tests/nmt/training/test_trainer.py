@@ -70,26 +70,6 @@ def test_a_resumed_run_equals_an_uninterrupted_one(make_trainer, tmp_path, inter
 OF_TWO_WIDTHS = LINES[:30] + [f"{line} d d d d" for line in LINES[:34]]
 
 
-def test_a_training_of_an_earlier_version_resumes_at_the_same_share_of_its_epoch(
-    make_trainer, tmp_path, capsys
-):
-    """Of 64 pairs of two widths, it had made 3 updates of 5 an epoch; now there are 4, of which 2 are left."""
-    options = {"lines": OF_TWO_WIDTHS, "batch_size": 16, "valid_freq": 100}
-    make_trainer(tmp_path / "model", finish_after=3, **options)[0]()
-    path = tmp_path / "model" / "last.npz"
-    with np.load(path) as file:
-        arrays = dict(file)
-    state = json.loads(str(arrays.pop("state")))
-    assert state.pop("batch") == 3
-    np.savez(path, state=np.array(json.dumps(state)), **arrays)
-    capsys.readouterr()
-    progress = make_trainer(tmp_path / "model", max_epochs=1, finish_after=100, **options)[0]()
-    assert (progress.update, progress.batch, progress.validations[-1].epoch) == (5, 4, 1.0)
-    assert "2 of 4 batches of epoch 1 are done" in capsys.readouterr().err
-    make_trainer(tmp_path / "model", max_epochs=1, finish_after=100, **options)[0]()
-    assert "earlier version" not in capsys.readouterr().err
-
-
 def test_a_training_goes_on_from_another_with_its_batches_and_validates_first(
     make_trainer, tmp_path
 ):
