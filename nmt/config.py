@@ -35,7 +35,7 @@ from .config_rules import LOSSES, complete, conflicts
 from .decoding.options import SEARCH, DecodingOptions
 from .errors import UserError
 from .model.registry import ARCHITECTURES
-from .normalization import KINDS
+from .normalization import KINDS, Normalization
 from .storage.files import read_json, write_json
 
 VALID_METRICS = ("bleu", "chrf", "loss")
@@ -143,6 +143,12 @@ class Config:
         "kind of every normalization in the model; the default of a Transformer is layernorm",
         KINDS,
         f"; `{_APPLY}` adds those of patches/nmt",
+        role=Role.MODEL,
+    )
+    layer_normalization_center: bool | None = option(
+        None,
+        "give every normalization an offset; by default, layernorm has one, and those of patches/nmt "
+        "have none",
         role=Role.MODEL,
     )
     tie_decoder_embeddings: bool = option(
@@ -432,6 +438,10 @@ class Config:
         """How the validation text is translated."""
         search = {name: getattr(self, name) for name in SEARCH}
         return DecodingOptions(batch_size=self.valid_batch_size, **search)
+
+    @property
+    def normalization(self) -> Normalization:
+        return Normalization(self.layer_normalization_type, self.layer_normalization_center)
 
     @property
     def architecture(self) -> dict[str, Any]:

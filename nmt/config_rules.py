@@ -7,6 +7,7 @@ from typing import Any
 
 from .decoding.options import limit_conflicts
 from .errors import UserError
+from .normalization import KINDS, may_center
 from .storage.files import read_json
 
 _PRESETS = Path(__file__).parent / "presets"  # a file of options for each
@@ -67,6 +68,10 @@ def conflicts(config: Any) -> Iterator[str]:
             yield f"--rnn_dec_high_transition_depth {without_effect}"
         if config.rnn_dec_deep_context:
             yield f"--rnn_dec_deep_context {without_effect}"
+    center = config.layer_normalization_center
+    if center is not None and not may_center(config.layer_normalization_type):
+        kinds = ", ".join(filter(may_center, KINDS))
+        yield f"--layer_normalization_center needs --layer_normalization_type {kinds}; leave it out"
     if config.reload_training_progress and not config.reload:
         yield "--reload_training_progress needs --reload DIR"
     if config.reload_other_vocabularies and (not config.reload or config.reload_training_progress):

@@ -26,7 +26,7 @@ from .decoding.translator import Translator
 from .errors import UserError
 from .model.contract import TranslationModel
 from .model.registry import build_model
-from .normalization import weight_of_kind
+from .normalization import paths_of_weight
 from .storage.cache import Cache
 from .storage.checkpoints import BEST, LAST, load_checkpoint
 from .storage.files import ORIGIN, atomic_write, read_json, write_json
@@ -37,6 +37,7 @@ from .text.vocabulary import END, Vocabularies, Vocabulary, load_vocabulary
 _LIBRARIES = ("keras", "numpy", "sacrebleu", "sentencepiece", "tensorflow", "tensorflow-text")
 # What depends on which files each pattern of a text names.
 _OF_CORPORA = {**PER_FILE, "valid_sample": "valid_source_dataset"}
+_NORMALIZATION = ("layer_normalization_type", "layer_normalization_center")
 
 
 class System(NamedTuple):
@@ -169,15 +170,15 @@ def reload_weights(system: System, directory: Path) -> list[str]:
 
     Returns what was left out, in sentences.
     """
-    kind = system.config.layer_normalization_type
-    has_others = system.config.reload_other_vocabularies
+    config = system.config
     has_config = (directory / "config.json").exists()
-    its_kind = read_config(directory).layer_normalization_type if has_config else kind
-    if its_kind == kind and not has_others:
+    former = read_config(directory).normalization if has_config else config.normalization
+    has_others = config.reload_other_vocabularies
+    if former == config.normalization and not has_others:
         load_checkpoint(directory / BEST, system.model.variables, system.reload_fingerprint)
         return []
     other = load_system(directory)
-    ignored = {"layer_normalization_type", *(system.digests if has_others else ())}
+    ignored = (*_NORMALIZATION, *(system.digests if has_others else ()))
     own = other.reload_fingerprint
     needed = system.reload_fingerprint
     changed = [name for name in needed if name not in ignored and own.get(name) != needed[name]]
@@ -186,18 +187,16 @@ def reload_weights(system: System, directory: Path) -> list[str]:
             f"{directory / BEST} was made with another {', another '.join(changed)}; restore the "
             "original"
         )
-    paths = {each.path: each for each in other.model.variables}
-    left = set(paths)
+    left = {each.path: each for each in other.model.variables}
     rows = _rows_of_words(system, other) if has_others else {}
     for variable in system.model.variables:
-        path = weight_of_kind(variable.path, kind, its_kind)
-        left.discard(path)
-        if path is not None and path in paths:
-            _assign(variable, paths[path], rows.get(variable.path))
+        path = next(filter(left.__contains__, paths_of_weight(variable.path)), None)
+        if path:
+            _assign(variable, left.pop(path), rows.get(variable.path))
     notes = []
-    if its_kind != kind:
-        lacking = f"{len(left)} weights of {its_kind} that {kind} lacks are left out"
-        notes.append(f"its {its_kind} becomes {kind}: {lacking}")
+    if former != config.normalization:
+        changed = f"its {former} becomes {config.normalization}"
+        notes.append(f"{changed}: {len(left)} weights of {former} are left out")
     if has_others:
         notes += _kept_words(system, other)
     return [f"reloads {directory}: {note}" for note in notes]

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -80,6 +81,8 @@ def split(batch: Batch, parts: int) -> list[Batch]:
 
     Rows that only fill the last parts have no target words.
     """
+    if parts == 1:
+        return [batch]
     rows = -(-batch.source.shape[0] // parts)
     missing = parts * rows - batch.source.shape[0]
     filler = [x[:1] for x in batch[:3]] + [tf.zeros_like(batch.target_mask[:1])]
@@ -109,9 +112,9 @@ class Update:
         has_gpu = bool(tf.config.list_physical_devices("GPU"))
         # On a CPU, TensorFlow's products in bfloat16 are faster than XLA's.
         compiled = has_gpu or config.dtype == "float32"
-        at_once = _AT_ONCE.get(cores(), 1) if compiled and not has_gpu else 1
-        self.parts = at_once * config.gradient_aggregation_steps
-        self._pool = ThreadPoolExecutor(at_once)
+        self._threads = _AT_ONCE.get(cores(), 1) if compiled and not has_gpu else 1
+        self._pool = ThreadPoolExecutor(self._threads)
+        self.parts = self._threads * config.gradient_aggregation_steps
         signature = _BATCH, tf.TensorSpec([2], tf.int32)
         self._sums = tf.function(self._sum, signature, autograph=False, jit_compile=compiled)
         self._clip = tf.function(
@@ -165,12 +168,16 @@ class Update:
         """
         batch = Batch(*map(tf.convert_to_tensor, batch))
         self._shapes.add(tuple(batch.source.shape))
-        # Each part has its own dropout.
         first = (number * self.replicas.count + self.replicas.rank) * self.parts
-        seeds = [tf.constant([self.config.seed, first + part]) for part in range(self.parts)]
-        return functools.reduce(
-            add_sums, self._pool.map(self._sums, split(batch, self.parts), seeds)
-        )
+        seeds = itertools.count(first)  # each part has its own dropout
+        steps = split(batch, self.config.gradient_aggregation_steps)
+        found = itertools.chain.from_iterable(self._at_once(step, seeds) for step in steps)
+        return functools.reduce(add_sums, found)
+
+    def _at_once(self, batch: Batch, seeds: Iterator[int]) -> Iterator[Sums]:
+        """Computes the parts of a batch at the same time."""
+        own = [tf.constant([self.config.seed, next(seeds)]) for _ in range(self._threads)]
+        return self._pool.map(self._sums, split(batch, self._threads), own)
 
     def apply(self, gradients: Sums) -> tuple[float, float, float]:
         """Adds up the gradients of all processes and makes one update.

@@ -71,6 +71,10 @@ TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 
             {"rnn_dec_base_transition_depth": 1},
             "--rnn_dec_base_transition_depth is 1; it must be from 2 to 1000",
         ),
+        (
+            {"layer_normalization_center": True},
+            "--layer_normalization_center needs --layer_normalization_type layernorm",
+        ),
         ({"warmup_steps": 10}, "only with transformer or warmup-plateau-decay; leave it out"),
         (
             {"learning_schedule": "transformer", "learning_rate": 0.1},
