@@ -147,8 +147,8 @@ class Config:
     )
     layer_normalization_center: bool | None = option(
         None,
-        "give every normalization an offset; by default, layernorm has one, and those of patches/nmt "
-        "have none",
+        "give every normalization an offset; by default, layernorm has one, and those of "
+        "patches/nmt have none",
         role=Role.MODEL,
     )
     tie_decoder_embeddings: bool = option(

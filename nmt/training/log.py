@@ -88,8 +88,9 @@ class Bar(contextlib.AbstractContextManager):
         self._seen = self._seen + 1
         begun = time.monotonic()
         which = f"{self._seen} of {self._widths}, {width} tokens"
-        said = f"compiling, once for each width of a batch ({which})"
-        self._bar.set_postfix_str(said, refresh=True)
+        self._bar.set_postfix_str(
+            f"compiling, once for each width of a batch ({which})", refresh=True
+        )
         yield
         if not self._bar.disable:
             seconds = time.monotonic() - begun
