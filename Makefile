@@ -52,7 +52,7 @@ test: check
 docs_TESTS := tests/test_docs.py tests/test_site.py tests/test_extras.py
 layer_TESTS := tests/rmsnorm_tf --ignore=tests/rmsnorm_tf/conversion
 conversion_TESTS := tests/rmsnorm_tf/conversion
-models_TESTS := tests/nmt/model tests/nmt/decoding tests/nmt/nematus_models tests/nmt/test_nematus_equality.py tests/nmt/test_old_models.py
+models_TESTS := tests/nmt/model tests/nmt/decoding tests/nmt/nematus_models tests/nmt/test_nematus_equality.py tests/nmt/test_golden_models.py
 training_TESTS := tests/nmt/training tests/nmt/test_reliability.py
 commands_TESTS := tests/nmt/commands tests/nmt/test_main.py
 serving_TESTS := tests/nmt/serving

@@ -24,41 +24,35 @@ _ROOM_OF_CACHE = 2**30  # bytes; more than the programs of a training need
 
 
 def _keep_compiled() -> None:
-    """Makes XLA cache compiled programs in the user's cache directory. NMT_XLA_CACHE names another
-    one, or is `off`.
+    """Makes XLA cache compiled programs in the user's cache directory, or where NMT_XLA_CACHE says
+    (`off`: nowhere).
 
     Each processor and each version of TensorFlow has its own directory, because a program compiled
     for another one must not be loaded. There is no cache if the user has set TF_XLA_FLAGS, or if
     the directory cannot be written or is almost full: XLA would end the training when it cannot
     write.
     """
-    place = os.environ.get("NMT_XLA_CACHE") or Path(
-        os.environ.get("XDG_CACHE_HOME") or "~/.cache", "nmt-xla"
-    )
+    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    place = os.environ.get("NMT_XLA_CACHE") or Path(caches, "nmt-xla")
     if place == "off" or "TF_XLA_FLAGS" in os.environ:
         return
     with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: the user has no home
-        processors = Path("/proc/cpuinfo").read_text().splitlines()
-        of_machine = sorted(
-            {line for line in processors if line.startswith(("flags", "Features", "model"))}
-        )
-        key = hashlib.sha256(
-            "\n".join([importlib.metadata.version("tensorflow"), *of_machine]).encode()
-        )
+        lines = set(Path("/proc/cpuinfo").read_text().splitlines())
+        processor = sorted(x for x in lines if x.startswith(("flags", "Features", "model")))
+        version = importlib.metadata.version("tensorflow")
+        key = hashlib.sha256("\n".join([version, *processor]).encode())
         directory = Path(place).expanduser() / key.hexdigest()[:12]
         directory.mkdir(parents=True, exist_ok=True)
         has_room = shutil.disk_usage(directory).free > _ROOM_OF_CACHE
-        if (
-            has_room and os.access(directory, os.W_OK) and not any(map(str.isspace, str(directory)))
-        ):  # flags end at spaces
+        is_a_flag = not any(map(str.isspace, str(directory)))  # flags end at spaces
+        if has_room and is_a_flag and os.access(directory, os.W_OK):
             os.environ["TF_XLA_FLAGS"] = f"--tf_xla_persistent_cache_directory={directory}"
 
 
 def main() -> None:
     """Runs the command of the command line."""
-    if (
-        signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    ):  # no traceback for Ctrl-C during imports
+    # No traceback for Ctrl-C during imports.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     if not os.isatty(2):  # write fewer progress lines to a log file
         os.environ.setdefault("TQDM_MININTERVAL", "30")
@@ -82,16 +76,12 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        _fail(
-            ": ".join(map(str, filter(None, (error.filename, error.strerror or error)))).replace(
-                "\n", " "
-            )
-        )
+        named = [error.filename, error.strerror or error]
+        _fail(": ".join(map(str, filter(None, named))).replace("\n", " "))
     except (UnicodeError, MemoryError, tf.errors.OpError) as error:
         said = sentence_of(str(error))
-        if isinstance(error, MemoryError) or re.search(
-            "OOM|out of memory|allocat", said, re.IGNORECASE
-        ):
+        is_of_memory = re.search("OOM|out of memory|allocat", said, re.IGNORECASE)
+        if is_of_memory or isinstance(error, MemoryError):
             _fail(f"memory ran out: give smaller batches or sizes, or end other programs ({said})")
         _fail(f"{type(error).__name__}: {said}")
     except KeyboardInterrupt:

@@ -1,8 +1,9 @@
-"""Declares options: default, help, allowed values, and the options that they depend on."""
+"""Declares options: default, help, allowed values, role, and the options that they depend on."""
 
 import argparse
 import contextlib
 import dataclasses
+import enum
 import functools
 import math
 import types
@@ -17,16 +18,41 @@ LEAST = 1e-30  # sizes of numbers
 MOST = 2**31 - 1
 
 
+class Role(enum.StrEnum):
+    """What an option is for, and so what happens when a training resumes. Values are titles in
+    --help.
+    """
+
+    FILE = "files"  # may move
+    TEXT = "texts"  # stays the same
+    MODEL = "model"  # decides which weights there are: a checkpoint must match it
+    OPTIMIZATION = "optimization"  # stays the same
+    START = "start"  # has no effect any more
+    LEARNING_RATE = "learning rate"  # may change
+    VALIDATION = "stopping and validation"  # may change
+
+
 def option(
     default: Any,
     text: str,
     allowed: str = "",
     ok: Callable[[Any], bool] = lambda value: True,
+    *,
+    role: Role | None = None,
     **argument,
 ) -> Any:
-    """Declares an option: default, help, the allowed values in words, whether a value is one, more for argparse."""
-    metadata = {"help": text, "allowed": allowed, "ok": ok, "argument": argument, "with": {}}
-    return dataclasses.field(default=default, metadata=metadata)
+    """Declares an option.
+
+    Args:
+        default: Its default; `None` if there is none.
+        text: Its help.
+        allowed: The allowed values in words.
+        ok: Returns whether a value is allowed.
+        role: Its role, for an option of a training.
+        argument: More arguments of `add_argument`.
+    """
+    metadata = {"help": text, "allowed": allowed, "ok": ok, "role": role, "argument": argument}
+    return dataclasses.field(default=default, metadata=metadata | {"with": {}})
 
 
 def only_with(field: Any, **needed: tuple[str, ...]) -> Any:
@@ -38,45 +64,40 @@ rnn_only = functools.partial(only_with, model_type=("rnn",))
 transformer_only = functools.partial(only_with, model_type=("transformer",))
 
 
-def like(options: type, name: str) -> Any:
+def like(options: type, name: str, role: Role) -> Any:
     """Declares an option as another class does, with the same default, help and allowed values."""
     (field,) = (field for field in dataclasses.fields(options) if field.name == name)
-    return dataclasses.field(default=field.default, metadata=field.metadata)
+    return dataclasses.field(default=field.default, metadata={**field.metadata, "role": role})
 
 
-required_file = functools.partial(
-    option, None, metavar="FILE"
-)  # the code that reads the file checks that it exists
+# The code that reads a file checks that it exists.
+required_file = functools.partial(option, None, metavar="FILE", role=Role.FILE)
 required_text = functools.partial(required_file, nargs="+")
 
 
-def positive(default: float | None, text: str, most: float = math.inf) -> Any:
+def positive(default: float | None, text: str, most: float = math.inf, **given: Any) -> Any:
     bound = f" and at most {most}" if most < math.inf else ""
-    return option(default, text, f"above 0{bound}", lambda value: 0 < value <= most)
+    return option(default, text, f"above 0{bound}", lambda value: 0 < value <= most, **given)
 
 
-def between(default: float | None, text: str, least: float, most: float) -> Any:
+def between(default: float | None, text: str, least: float, most: float, **given: Any) -> Any:
     """Declares a number with two bounds, both allowed."""
-    return option(default, text, f"from {least} to {most}", lambda value: least <= value <= most)
+    allowed = f"from {least} to {most}"
+    return option(default, text, allowed, lambda value: least <= value <= most, **given)
 
 
-def non_negative(default: float, text: str) -> Any:
-    return option(default, text, "0 or more", lambda value: value >= 0)
+def non_negative(default: float, text: str, **given: Any) -> Any:
+    return option(default, text, "0 or more", lambda value: value >= 0, **given)
 
 
-def fraction(default: float, text: str) -> Any:
-    return option(default, text, "at least 0 and below 1", lambda value: 0 <= value < 1)
+def fraction(default: float, text: str, **given: Any) -> Any:
+    return option(default, text, "at least 0 and below 1", lambda value: 0 <= value < 1, **given)
 
 
-def choice(default: str, text: str, choices: Collection[str], hint: str = "") -> Any:
+def choice(default: str, text: str, choices: Collection[str], hint: str = "", **given: Any) -> Any:
+    allowed = f"one of {', '.join(choices)}{hint}"
     metavar = f"{{{','.join(choices)}}}"
-    return option(
-        default,
-        text,
-        f"one of {', '.join(choices)}{hint}",
-        lambda value: value in choices,
-        metavar=metavar,
-    )
+    return option(default, text, allowed, lambda value: value in choices, metavar=metavar, **given)
 
 
 def has_effect(field: dataclasses.Field, config: Any) -> bool:
@@ -85,28 +106,26 @@ def has_effect(field: dataclasses.Field, config: Any) -> bool:
 
 
 def mistakes(config: Any) -> list[str]:
-    """Returns a message for each wrong option of a dataclass or, if none is wrong, for each that has no effect."""
+    """Returns a message for each wrong option, or for each that has no effect if none is wrong."""
     fields = dataclasses.fields(config)
-    wrong = [
-        message for field in fields if (message := mistake(field, getattr(config, field.name)))
-    ]
-    return wrong or list(_without_effect(config))
+    found = [mistake(field, getattr(config, field.name)) for field in fields]
+    return list(filter(None, found)) or list(_without_effect(config))
 
 
 def mistake(field: dataclasses.Field, value: Any) -> str | None:
     """Returns a message if the value of an option is wrong, and `None` otherwise."""
-    kinds = _kinds(field)
+    name = f"--{field.name}"
     if value is None:
-        return (
-            None if is_optional(field) else f"--{field.name} is missing: {field.metadata['help']}"
-        )
+        return None if is_optional(field) else f"{name} is missing: {field.metadata['help']}"
+    kinds = _kinds(field)
     if not any(_fits(kind, value) for kind in kinds):
         described = next(filter(None, map(_DESCRIBED.get, kinds)), f"of type {kinds[0].__name__}")
-        return f"--{field.name} is {short(value)}; it must be {described}"
+        return f"{name} is {short(value)}; it must be {described}"
     if not field.metadata["ok"](value):
-        return f"--{field.name} is {short(value)}; it must be {field.metadata['allowed']}"
+        return f"{name} is {short(value)}; it must be {field.metadata['allowed']}"
     if any(map(is_absurd, value if isinstance(value, tuple) else (value,))):
-        return f"--{field.name} is {short(value)}; a number must have a size from {LEAST:g} to {MOST}, or be 0"
+        size = f"a number must have a size from {LEAST:g} to {MOST}, or be 0"
+        return f"{name} is {short(value)}; {size}"
     return None
 
 
@@ -116,13 +135,13 @@ def _without_effect(config: Any) -> Iterator[str]:
         if getattr(config, field.name) != field.default and not has_effect(field, config):
             ((name, values),) = field.metadata["with"].items()
             yield (
-                f"--{field.name} has no effect with --{name} {getattr(config, name)}, only with {' or '.join(values)}; "
-                "leave it out"
+                f"--{field.name} has no effect with --{name} {getattr(config, name)}, "
+                f"only with {' or '.join(values)}; leave it out"
             )
 
 
 def is_absurd(value: Any) -> bool:
-    """Returns whether a number is too large or too small to be computed with, in float32 or as a count."""
+    """Returns whether a number is too large or too small for float32 or a count."""
     if type(value) is int:
         return abs(value) > MOST
     return type(value) is float and value != 0 and not LEAST <= abs(value) <= MOST
@@ -150,21 +169,19 @@ def argument(field: dataclasses.Field) -> dict[str, Any]:
 
 
 def from_list(field: dataclasses.Field, value: list) -> Any:
-    """Returns the value of an option given as a list: one file name as a string, anything else as a tuple."""
+    """Converts a list to the value of an option: one file name to a string, others to a tuple."""
     return value[0] if str in _kinds(field) and len(value) == 1 else tuple(value)
 
 
 def read_yaml(path: Path, fields: Iterable[dataclasses.Field]) -> dict[str, Any]:
-    """Returns the options in a file of YAML, converted by their types:
-
-    `1e-4` is a number, `no` turns a flag off.
+    """Reads options from a YAML file and converts them by their types: `1e-4` is a number, `no`
+    turns a flag off.
     """
     import yaml
 
     try:
-        options = yaml.load(
-            path.read_text(encoding="utf-8"), yaml.BaseLoader
-        )  # all values are texts
+        text = path.read_text(encoding="utf-8")
+        options = yaml.load(text, yaml.BaseLoader)  # all values are texts
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, yaml.YAMLError, RecursionError) as error:
@@ -180,19 +197,15 @@ def read_yaml(path: Path, fields: Iterable[dataclasses.Field]) -> dict[str, Any]
 
 
 def _from_text(field: dataclasses.Field, value: Any) -> Any:
-    """Returns the value of an option that is given as a text or a list of texts; one that is wrong stays."""
+    """Converts the text of an option, or a list of texts; one that is wrong stays as it is."""
     kind = _kinds(field)[0]
     kind = typing.get_args(kind)[0] if typing.get_origin(kind) is tuple else kind
 
     def convert(text: Any) -> Any:
+        if not isinstance(text, str):
+            return text
         with contextlib.suppress(ValueError, TypeError):
-            return (
-                _FLAGS.get(text.lower(), text)
-                if kind is bool
-                else kind(text)
-                if isinstance(text, str)
-                else text
-            )
+            return _FLAGS.get(text.lower(), text) if kind is bool else kind(text)
         return text
 
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""How the options of a training depend on each other: presets, defaults that follow from others, and conflicts."""
+"""Presets, defaults that follow from other options, and conflicts between options."""
 
 import dataclasses
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from typing import Any
 
 from .decoding.options import limit_conflicts
 from .errors import UserError
+from .normalization import KINDS, may_center
 from .storage.files import read_json
 
 _PRESETS = Path(__file__).parent / "presets"  # a file of options for each
@@ -25,7 +26,7 @@ def preset_names() -> list[str]:
 
 
 def complete(config: type, given: dict[str, Any]) -> dict[str, Any]:
-    """Returns options with those of their preset, and with the defaults that depend on other options."""
+    """Adds the options of a preset, and the defaults that depend on other options."""
     fields = dataclasses.fields(config)
     defaults = {field.name: field.default for field in fields}
     given = dict(given)
@@ -38,9 +39,8 @@ def complete(config: type, given: dict[str, Any]) -> dict[str, Any]:
     options = preset | given
     for field in fields:  # another schedule or model may need other options than the preset's
         needed = field.metadata["with"].items()
-        if field.name not in given and any(
-            options.get(each, defaults[each]) not in values for each, values in needed
-        ):
+        fits = [options.get(name, defaults[name]) in values for name, values in needed]
+        if field.name not in given and not all(fits):
             options.pop(field.name, None)
     if options.get("token_batch_size"):
         options.setdefault("loss_function", LOSSES[1])
@@ -60,22 +60,34 @@ def conflicts(config: Any) -> Iterator[str]:
         files = getattr(config, text)
         count = 1 if isinstance(files, str) else len(files)
         if values and len(values) != count:
-            yield f"--{name} has {len(values)} values and --{text} {count} files or patterns; give one for each"
+            counts = f"--{name} has {len(values)} values and --{text} {count} files or patterns"
+            yield f"{counts}; give one for each"
     if config.rnn_dec_depth == 1:
+        without_effect = "has no effect with --rnn_dec_depth 1; leave it out"
         if config.rnn_dec_high_transition_depth != 1:
-            yield "--rnn_dec_high_transition_depth has no effect with --rnn_dec_depth 1; leave it out"
+            yield f"--rnn_dec_high_transition_depth {without_effect}"
         if config.rnn_dec_deep_context:
-            yield "--rnn_dec_deep_context has no effect with --rnn_dec_depth 1; leave it out"
+            yield f"--rnn_dec_deep_context {without_effect}"
+    center = config.layer_normalization_center
+    if center is not None and not may_center(config.layer_normalization_type):
+        kinds = ", ".join(filter(may_center, KINDS))
+        yield f"--layer_normalization_center needs --layer_normalization_type {kinds}; leave it out"
     if config.reload_training_progress and not config.reload:
         yield "--reload_training_progress needs --reload DIR"
     if config.reload_other_vocabularies and (not config.reload or config.reload_training_progress):
         yield "--reload_other_vocabularies needs --reload DIR without --reload_training_progress"
+    if config.model_type == "transformer":
+        yield from _transformer_conflicts(config)
+
+
+def _transformer_conflicts(config: Any) -> Iterator[str]:
     size = config.state_size
     heads = config.transformer_num_heads
-    if config.model_type == "transformer":
-        if config.embedding_size != size:
-            yield f"--embedding_size is {config.embedding_size} and --state_size {size}; a Transformer needs equal ones"
-        if size % heads:
-            yield f"--state_size is {size}; it must be a multiple of --transformer_num_heads, which is {heads}"
-        if size % 2 or size < 4:
-            yield f"--state_size is {size}; position encodings need an even number of at least 4"
+    embedding = config.embedding_size
+    if embedding != size:
+        sizes = f"--embedding_size is {embedding} and --state_size {size}"
+        yield f"{sizes}; a Transformer needs equal ones"
+    if size % heads:
+        yield f"--state_size is {size}; it must be a multiple of --transformer_num_heads ({heads})"
+    if size % 2 or size < 4:
+        yield f"--state_size is {size}; position encodings need an even number of at least 4"

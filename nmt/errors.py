@@ -7,14 +7,8 @@ import re
 import signal
 
 _OF_THE_GRAPH = re.compile(r"\{\{.*?\}\}|\[Op:.*?\]( name: )?")
-_AROUND = (
-    " ",
-    "\t",
-    "Graph execution error",
-    "[[",
-    "Detected at node",
-    "<stack traces",
-)  # begin lines about the program
+# Beginnings of lines about the program.
+_AROUND = (" ", "\t", "Graph execution error", "[[", "Detected at node", "<stack traces")
 
 
 class UserError(Exception):
@@ -26,14 +20,12 @@ class UserError(Exception):
 
 def describe_end(status: int) -> str:
     """Returns how a process ended, given its exit status, which is negative for a signal."""
-    return (
-        f"was killed by {signal.Signals(-status).name}"
-        if status < 0
-        else f"ended with status {status}"
-    )
+    if status < 0:
+        return f"was killed by {signal.Signals(-status).name}"
+    return f"ended with status {status}"
 
 
 def sentence_of(message: str) -> str:
-    """Returns what a message of TensorFlow says, without the names of operations and the lines about the program."""
+    """Strips a message of TensorFlow of names of operations and of lines about the program."""
     told = [line for line in message.splitlines() if line.strip() and not line.startswith(_AROUND)]
     return " ".join(_OF_THE_GRAPH.sub("", told[0] if told else message).split())

@@ -1,4 +1,4 @@
-"""Messages of all modules, by `logging`: to the terminal and, in a training, to `train.log`.
+"""Logs the messages of all modules: to the terminal and, in a training, to `train.log`.
 
 Warnings and information go to both. Figures of updates and errors, which are at the terminal
 anyway, go to the file alone, at the level of debugging.
@@ -40,14 +40,13 @@ def show_messages() -> None:
         log.addHandler(terminal)
         log.setLevel(logging.DEBUG)
         log.propagate = False  # the handler of absl would print them again
-        logging.raiseExceptions = (
-            False  # a full disk must not end a training here, where nothing is lost
-        )
+        # A full disk must not end a training here, where nothing is lost.
+        logging.raiseExceptions = False
 
 
 @contextlib.contextmanager
 def messages_in(path: Path) -> Iterator[None]:
-    """Within this context, messages, and a `UserError` that ends it, are added to a file too, with the time."""
+    """Within this context, adds messages and a last `UserError` to a file too, with the time."""
     is_new = not path.exists()
     file = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
     file.setFormatter(_Format(datefmt="%Y-%m-%d %H:%M:%S"))

@@ -5,7 +5,8 @@ The models build every normalization here, so a new kind changes this file alone
 before Keras is loaded.
 """
 
-from typing import Any
+import inspect
+from typing import Any, NamedTuple
 
 # Inside the square root, as in Nematus.
 EPSILON = 1e-5
@@ -17,50 +18,61 @@ def _none(name: str) -> Any:
     return keras.layers.Identity(name=name)
 
 
-def _layernorm(name: str) -> Any:
+def _layernorm(name: str, center: bool = True) -> Any:
     import keras
 
-    return keras.layers.LayerNormalization(epsilon=EPSILON, name=name)
+    return keras.layers.LayerNormalization(epsilon=EPSILON, center=center, name=name)
 
 
-# From a layer's name to a Keras layer over the last axis.
+# From a layer's name, and whether it has an offset, to a Keras layer over the last axis.
 _BUILDERS = {
     "none": _none,
     "layernorm": _layernorm,
 }
+# Names that layers of different kinds give their gain, and their offset.
+_SAME_WEIGHTS = (("gamma",), ("beta",))
 
 KINDS = tuple(_BUILDERS)
 
 
-def weight_of_kind(path: str, kind: str, other: str) -> str | None:
-    """Returns the path that a weight of a model has in one of another kind, or `None` if that has
-    no such weight.
+class Normalization(NamedTuple):
+    """What the normalizations of a model are."""
 
-    Gains are those that begin with one, offsets those that begin with zero.
-    """
-    *layer, name = path.split("/")
-    own = {weight.name: weight[0] for weight in build_normalization(kind, 1, "norm").weights}
-    if name not in own:
-        return path
-    others = [
-        weight.name
-        for weight in build_normalization(other, 1, "norm").weights
-        if weight[0] == own[name]
-    ]
-    return "/".join([*layer, *others]) if others else None
+    kind: str  # one of `KINDS`
+    center: bool | None = None  # whether they have an offset; `None`: as is usual for the kind
+
+    def __str__(self) -> str:
+        offset = {None: "", True: " with offsets", False: " without offsets"}
+        return f"{self.kind}{offset[self.center]}"
 
 
-def build_normalization(kind: str, units: int, name: str) -> Any:
+def may_center(kind: str) -> bool:
+    """Returns whether a layer of this kind can have an offset, and can lack it."""
+    return "center" in inspect.signature(_BUILDERS[kind]).parameters
+
+
+def paths_of_weight(path: str) -> list[str]:
+    """Returns the paths that a weight may have in a model of another kind, its own first."""
+    layer, _, name = path.rpartition("/")
+    names = [name]
+    for same in _SAME_WEIGHTS:
+        if name in same:
+            names += same
+    return [f"{layer}/{each}" for each in names]
+
+
+def build_normalization(normalization: Normalization, units: int, name: str) -> Any:
     """Builds the normalization of one `[..., units]` activation.
 
     Args:
-        kind: One of `KINDS`.
+        normalization: Its kind, and whether it has an offset.
         units: Size of the last axis, over which the statistic runs.
         name: Name of the layer; it is part of the paths of its weights.
 
     Returns:
         A built layer that maps `[..., units]` to `[..., units]`.
     """
-    layer = _BUILDERS[kind](name)
+    kind, center = normalization
+    layer = _BUILDERS[kind](name, **({} if center is None else {"center": center}))
     layer.build((None, units))
     return layer

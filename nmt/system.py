@@ -11,7 +11,7 @@ and reads no file outside of it.
 import contextlib
 import hashlib
 import importlib.metadata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,9 +26,9 @@ from .decoding.translator import Translator
 from .errors import UserError
 from .model.contract import TranslationModel
 from .model.registry import build_model
-from .normalization import weight_of_kind
+from .normalization import paths_of_weight
 from .storage.cache import Cache
-from .storage.checkpoints import BEST, LAST, checkpoint_size, load_checkpoint
+from .storage.checkpoints import BEST, LAST, load_checkpoint
 from .storage.files import ORIGIN, atomic_write, read_json, write_json
 from .text.lines import content_digests
 from .text.shards import MissingFile, all_shards, find_shards
@@ -37,7 +37,7 @@ from .text.vocabulary import END, Vocabularies, Vocabulary, load_vocabulary
 _LIBRARIES = ("keras", "numpy", "sacrebleu", "sentencepiece", "tensorflow", "tensorflow-text")
 # What depends on which files each pattern of a text names.
 _OF_CORPORA = {**PER_FILE, "valid_sample": "valid_source_dataset"}
-_CORPORA = "the corpora of "
+_NORMALIZATION = ("layer_normalization_type", "layer_normalization_center")
 
 
 class System(NamedTuple):
@@ -46,12 +46,12 @@ class System(NamedTuple):
     model: TranslationModel
 
     @property
-    def made_with(self) -> dict[str, Any]:
+    def fingerprint(self) -> dict[str, Any]:
         """Values that a checkpoint must share with this system to be loaded, by name."""
         return {**self.digests, **self.config.fixed_options()}
 
     @property
-    def needed_to_reload(self) -> dict[str, Any]:
+    def reload_fingerprint(self) -> dict[str, Any]:
         """Values that a checkpoint must share with this system for `--reload`, by name."""
         return {**self.digests, **self.config.architecture}
 
@@ -72,14 +72,14 @@ def build_system(
     source = load_vocabulary(vocabularies[0], config.source_vocab_sizes, directory)
     target = load_vocabulary(vocabularies[1], config.target_vocab_size, directory)
     if config.tie_encoder_decoder_embeddings and source.words != target.words:
+        first, second = vocabularies
         raise UserError(
-            f"--tie_encoder_decoder_embeddings needs the same words with the same ids on both sides, but "
-            f"{vocabularies[0]} ({source.size} words) and {vocabularies[1]} ({target.size} words) differ; "
+            "--tie_encoder_decoder_embeddings needs the same words with the same ids on both "
+            f"sides, but {first} ({source.size} words) and {second} ({target.size} words) differ; "
             "`nmt vocab --joint` makes one vocabulary"
         )
-    return System(
-        config, Vocabularies(source, target), build_model(config, source.size, target.size)
-    )
+    model = build_model(config, source.size, target.size)
+    return System(config, Vocabularies(source, target), model)
 
 
 def open_system(config: Config, directory: Path, original: Config | None) -> System:
@@ -90,17 +90,16 @@ def open_system(config: Config, directory: Path, original: Config | None) -> Sys
     if original is None:
         if (directory / BEST).exists():
             raise UserError(
-                f"{directory} holds a model but no {LAST} to resume from; train in another directory"
+                f"{directory} holds a model but no {LAST} to resume from; train in another "
+                "directory"
             )
         return build_system(config, tuple(map(Path, config.dictionaries)))
-    changed = [
-        name for name, value in config.fixed_options().items() if value != getattr(original, name)
-    ]
+    fixed = config.fixed_options()
+    changed = [name for name, value in fixed.items() if value != getattr(original, name)]
     if _vocabularies(config, directory) != _vocabularies(original, directory):
         changed.append("dictionaries")  # .json in place of .model, or the reverse
     values = [f"--{name} {_words(original, name)}, not {_words(config, name)}" for name in changed]
     _refuse(changed, f"with {'; '.join(values)}", config, directory)
-    require_room(config, directory / LAST)
     return build_system(config, _vocabularies(config, directory), directory)
 
 
@@ -115,19 +114,15 @@ def save_system(system: System, directory: Path, digests: Mapping[str, list]) ->
     path = directory / "files.json"
     if (directory / LAST).exists() and path.exists():
         original = read_json(path, directory)
-        # Earlier versions wrote fewer of the corpora.
-        known = [name for name in digests if name in original or not name.startswith(_CORPORA)]
-        changed = [name for name in known if digests[name] != original.get(name)]
+        changed = [name for name, found in digests.items() if found != original.get(name)]
         _refuse(changed, f"with other contents of {', '.join(changed)}", system.config, directory)
     else:
         write_json(path, digests)
-        if (
-            system.config.reload and (origin := Path(system.config.reload) / ORIGIN).exists()
-        ):  # its licence stays
+        origin = Path(system.config.reload or directory, ORIGIN)
+        if system.config.reload and origin.exists():  # its licence stays
             write_json(directory / ORIGIN, read_json(origin, origin.parent), escaped=False)
-        for path, copy in zip(
-            system.config.dictionaries, _vocabularies(system.config, directory), strict=True
-        ):
+        copies = _vocabularies(system.config, directory)
+        for path, copy in zip(system.config.dictionaries, copies, strict=True):
             with atomic_write(copy, "wb") as file:
                 file.write(Path(path).read_bytes())
     write_json(directory / "versions.json", _versions())
@@ -147,71 +142,72 @@ def load_system(directory: Path) -> System:
     config = read_config(directory)
     if not (directory / BEST).exists() and (directory / LAST).exists():
         raise UserError(
-            f"{directory} has no model to translate with yet: its training has not validated so far; let it reach its "
-            "first validation, or resume it with a smaller --valid_freq"
+            f"{directory} has no model to translate with yet: its training has not validated so "
+            "far; let it reach its first validation, or resume it with a smaller --valid_freq"
         )
-    require_room(config, directory / BEST)
     system = build_system(config, _vocabularies(config, directory), directory)
-    load_checkpoint(directory / BEST, system.model.variables, system.made_with)
+    load_checkpoint(directory / BEST, system.model.variables, system.fingerprint)
     return system
 
 
 def load_ensemble(directories: Sequence[Path]) -> System:
     """Loads one or more trained systems as one, with the options of the first."""
-    first, *others = systems = [load_system(directory) for directory in directories]
+    systems = [load_system(directory) for directory in directories]
     kinds = [[(each.digest, each.size) for each in system.vocabularies] for system in systems]
     for directory, kind in zip(directories, kinds, strict=True):
         if kind != kinds[0]:
             raise UserError(
-                f"{directories[0]} and {directory} have different vocabularies; the models of an ensemble need the same"
+                f"{directories[0]} and {directory} have different vocabularies; the models of an "
+                "ensemble need the same"
             )
-    return first._replace(model=Ensemble([system.model for system in systems])) if others else first
+    if len(systems) == 1:
+        return systems[0]
+    return systems[0]._replace(model=Ensemble([system.model for system in systems]))
 
 
 def reload_weights(system: System, directory: Path) -> list[str]:
-    """Assigns the best weights of a directory, of any kind or vocabulary; returns what was left out, in sentences."""
-    kind = system.config.layer_normalization_type
-    has_others = system.config.reload_other_vocabularies
-    its_kind = (
-        read_config(directory).layer_normalization_type
-        if (directory / "config.json").exists()
-        else kind
-    )
-    if its_kind == kind and not has_others:
-        load_checkpoint(directory / BEST, system.model.variables, system.needed_to_reload)
+    """Assigns the best weights of a directory, of any kind or vocabulary.
+
+    Returns what was left out, in sentences.
+    """
+    config = system.config
+    has_config = (directory / "config.json").exists()
+    former = read_config(directory).normalization if has_config else config.normalization
+    has_others = config.reload_other_vocabularies
+    if former == config.normalization and not has_others:
+        load_checkpoint(directory / BEST, system.model.variables, system.reload_fingerprint)
         return []
     other = load_system(directory)
-    ignored = {"layer_normalization_type", *(system.digests if has_others else ())}
-    own = other.needed_to_reload
-    needed = system.needed_to_reload
-    if changed := [
-        name for name in needed if name not in ignored and own.get(name) != needed[name]
-    ]:
+    ignored = (*_NORMALIZATION, *(system.digests if has_others else ()))
+    own = other.reload_fingerprint
+    needed = system.reload_fingerprint
+    changed = [name for name in needed if name not in ignored and own.get(name) != needed[name]]
+    if changed:
         raise UserError(
-            f"{directory / BEST} was made with another {', another '.join(changed)}; restore the original"
+            f"{directory / BEST} was made with another {', another '.join(changed)}; restore the "
+            "original"
         )
-    paths = {each.path: each for each in other.model.variables}
-    left = set(paths)
-    said = []
+    left = {each.path: each for each in other.model.variables}
     rows = _rows_of_words(system, other) if has_others else {}
     for variable in system.model.variables:
-        path = weight_of_kind(variable.path, kind, its_kind)
-        left.discard(path)
-        if path is not None and path in paths:
-            _assign(variable, paths[path], rows.get(variable.path))
-    if its_kind != kind:
-        said.append(
-            f"its {its_kind} becomes {kind}: {len(left)} weights of {its_kind} that {kind} lacks are left out"
-        )
+        path = next(filter(left.__contains__, paths_of_weight(variable.path)), None)
+        if path:
+            _assign(variable, left.pop(path), rows.get(variable.path))
+    notes = []
+    if former != config.normalization:
+        changed = f"its {former} becomes {config.normalization}"
+        notes.append(f"{changed}: {len(left)} weights of {former} are left out")
     if has_others:
-        for side, each, former in zip(
-            ("source", "target"), system.vocabularies, other.vocabularies, strict=True
-        ):
-            kept = (_places(each, former) >= 0).sum()
-            said.append(
-                f"the vectors of {kept} of {each.size} {side} words are kept; the others are new"
-            )
-    return [f"reloads {directory}: {sentence}" for sentence in said]
+        notes += _kept_words(system, other)
+    return [f"reloads {directory}: {note}" for note in notes]
+
+
+def _kept_words(system: System, other: System) -> Iterator[str]:
+    """Yields how many vectors of words each side keeps of another system."""
+    formers = other.vocabularies._asdict()
+    for side, each in system.vocabularies._asdict().items():
+        kept = (_places(each, formers[side]) >= 0).sum()
+        yield f"the vectors of {kept} of {each.size} {side} words are kept; the others are new"
 
 
 def _assign(variable: keras.Variable, other: keras.Variable, rows: np.ndarray | None) -> None:
@@ -229,7 +225,7 @@ def _assign(variable: keras.Variable, other: keras.Variable, rows: np.ndarray | 
 
 
 def _rows_of_words(system: System, other: System) -> dict[str, np.ndarray]:
-    """Returns, for each table of words, the row of the other model that each of its rows takes, or -1."""
+    """Returns which row of the other model each row of each table of words takes, or -1."""
     found = {}
     for side, tables in system.model.word_tables.items():
         words = getattr(system.vocabularies, side)
@@ -249,55 +245,24 @@ def _places(words: Vocabulary, former: Vocabulary) -> np.ndarray:
     return places
 
 
-def require_room(config: Config, checkpoint: Path, size: tuple[int, int] | None = None) -> None:
-    """Refuses a configuration of a larger model than a checkpoint can hold, before the model is made."""
-    (arrays, numbers) = size or checkpoint_size(checkpoint)
-    (layers, weights) = _least_size(config)
-    # Smaller differences are named when the weights are loaded. An architecture need not have what
-    # its options say.
-    if layers > 4 * arrays + 100 or weights > 4 * numbers + 2**26:
-        raise UserError(
-            f"{checkpoint} has {arrays} arrays of at most {numbers} numbers, but its config.json describes a model of "
-            f"{layers} layers and at least {weights} weights; copy the directory again"
-        )
-
-
-def _least_size(config: Config) -> tuple[int, int]:
-    """Returns the number of GRUs or layers, each of several arrays, and a lower bound of the number of weights."""
-    state = config.state_size
-    embedding = config.embedding_size
-    words = max(config.source_vocab_sizes or 2, config.target_vocab_size or 2)
-    if config.model_type == "transformer":
-        layers = config.transformer_enc_depth + config.transformer_dec_depth
-        layer = 3 * state**2 + 2 * state * config.transformer_ffn_hidden_size
-        others = 0
-    else:
-        layers = (
-            config.rnn_enc_depth * config.rnn_enc_transition_depth
-            + config.rnn_dec_base_transition_depth
-        )
-        layers += (config.rnn_dec_depth - 1) * config.rnn_dec_high_transition_depth
-        layer = 3 * state**2  # from the word before, and to the gates
-        others = embedding * (embedding + 3 * state)
-    return layers, words * embedding + others + layers * layer
-
-
 def file_digests(config: Config, cache: Cache) -> dict[str, list]:
-    """Returns the digests of the files that exist, by option; of options that each corpus has, its number of files."""
+    """Returns the digests of the files that exist, by option.
+
+    Adds the number of files of each corpus for options that have a value for each.
+    """
     found = {}
     for name in FILES:
         with contextlib.suppress(MissingFile):
             found[name] = content_digests(all_shards(getattr(config, name)), cache)
     for option, text in _OF_CORPORA.items():
         if getattr(config, option) and text in found:
-            found[_CORPORA + option] = [
-                len(shards) for shards in find_shards(getattr(config, text))
-            ]
+            shards = find_shards(getattr(config, text))
+            found[f"the corpora of {option}"] = list(map(len, shards))
     return found
 
 
 def code_digests() -> dict[str, str]:
-    """Returns digests of the modules and presets of this package, and the versions of the libraries."""
+    """Returns digests of the modules and presets, and the versions of the libraries."""
     root = Path(__file__).parent
     modules = {
         str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -312,16 +277,14 @@ def _versions() -> dict[str, str]:
 
 def _refuse(changed: Sequence[str], how: str, config: Config, directory: Path) -> None:
     """Raises `UserError` if a training cannot be resumed because of changed options."""
-    fits = not set(changed) & {"dictionaries", *config.architecture}
-    reload = (
-        f", with --reload {directory} --reload_training_progress to go on from this one"
-        if fits
-        else ""
+    if not changed:
+        return
+    reload = f", with --reload {directory} --reload_training_progress to go on from this one"
+    if set(changed) & {"dictionaries", *config.architecture}:
+        reload = ""
+    raise UserError(
+        f"{directory} holds a training {how}; give the same, or another directory{reload}"
     )
-    if changed:
-        raise UserError(
-            f"{directory} holds a training {how}; give the same, or another directory{reload}"
-        )
 
 
 def _vocabularies(config: Config, directory: Path) -> tuple[Path, Path]:

@@ -12,14 +12,8 @@ from ..storage.files import ORIGIN, atomic_directory, read_inside, read_json
 from ..system import load_system
 from ..training.progress import Progress
 
-_FILES = (
-    "config.json",
-    "versions.json",
-    "files.json",
-    ORIGIN,
-    "source.*",
-    "target.*",
-)  # of a model directory
+# Of a model directory.
+_FILES = ("config.json", "versions.json", "files.json", ORIGIN, "source.*", "target.*")
 _LARGEST = 1 << 26  # bytes of one of them
 
 
@@ -35,23 +29,22 @@ def run(arguments: argparse.Namespace) -> None:
     variables = system.model.variables
     sums = [np.zeros(variable.shape) for variable in variables]  # float64
     for path in checkpoints:
-        load_checkpoint(path, variables, system.needed_to_reload)
+        load_checkpoint(path, variables, system.reload_fingerprint)
         sums = [total + variable.numpy() for total, variable in zip(sums, variables, strict=True)]
     for variable, total in zip(variables, sums, strict=True):
         variable.assign(total / len(checkpoints))
     with atomic_directory(arguments.to) as directory:
         for pattern in _FILES:
-            found = (
-                list(each.glob(pattern)) for each in arguments.model
-            )  # only some may have an origin
+            # Only some may have an origin.
+            found = (list(each.glob(pattern)) for each in arguments.model)
             for path in next(filter(None, found), []):
                 (directory / path.name).write_bytes(read_inside(path, path.parent, _LARGEST))
-        save_checkpoint(directory / BEST, variables, {}, system.made_with)
+        save_checkpoint(directory / BEST, variables, {}, system.fingerprint)
     log.info(f"{arguments.to}: the average of {', '.join(map(str, checkpoints))}")
 
 
 def _chosen(directory: Path, arguments: argparse.Namespace) -> list[Path]:
-    """Returns the kept models of a training, or those of the latest or best validations, in the order of updates."""
+    """Returns the kept models of a training, or those of the latest or best validations."""
     kept = {int(path.stem): path for path in kept_checkpoints(directory)}
     count = arguments.last or arguments.best
     updates = list(kept)

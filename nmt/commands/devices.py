@@ -1,4 +1,4 @@
-"""What a command runs on: the device, threads and dtype, and why TensorFlow does not use a GPU that is there."""
+"""Describes the devices that a command runs on, and why TensorFlow does not use a GPU."""
 
 import os
 import shutil
@@ -11,9 +11,11 @@ from ..concurrency import cores
 def describe_devices(dtype: str, processes: int = 1) -> str:
     """Returns a line with processes, device, threads of an operation, and dtype of the products."""
     each = f"{processes} processes, each " if processes > 1 else ""
-    if gpus := tf.config.list_physical_devices("GPU"):
+    gpus = tf.config.list_physical_devices("GPU")
+    if gpus:
         details = [tf.config.experimental.get_device_details(gpu) for gpu in gpus]
-        return f"{each}on {', '.join(found.get('device_name', 'GPU') for found in details)}, in {dtype}"
+        names = [found.get("device_name", "GPU") for found in details]
+        return f"{each}on {', '.join(names)}, in {dtype}"
     threads = tf.config.threading.get_intra_op_parallelism_threads() or cores()
     at_once = f"{cores()} cores, {threads} thread{'s' * (threads > 1)} an operation"
     return f"{each}on the CPU ({at_once}), in {dtype}{_why_no_gpu()}"
@@ -29,5 +31,8 @@ def _why_no_gpu() -> str:
     if not tf.sysconfig.get_build_info().get("is_cuda_build"):
         why = f"this TensorFlow has no CUDA; {with_cuda} in a new environment"
     else:
-        why = f"a driver (libcuda.so.1) or CUDA library is missing; {with_cuda}, docker run --gpus all in a container"
+        why = (
+            f"a driver (libcuda.so.1) or CUDA library is missing; {with_cuda}, docker run --gpus "
+            "all in a container"
+        )
     return f"; warning: there is an NVIDIA GPU that TensorFlow cannot use: {why}"

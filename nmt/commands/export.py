@@ -35,17 +35,18 @@ def run(arguments: argparse.Namespace) -> None:
     card = _describe(system, arguments, options) | {"limits": signatures.limits}
     if not save_signatures(signatures, arguments.to, card, signatures.sentences(_WARMUP)):
         log.info(
-            "note: the export has no warm-up requests; run `pip install -e '.[serving]'` and export again"
+            "note: the export has no warm-up requests; run `pip install -e '.[serving]'` and "
+            "export again"
         )
     log.info(f"{arguments.to} holds the SavedModel")
 
 
 def _export_ctranslate2(arguments: argparse.Namespace) -> None:
-    if given := [
-        f"--{name}" for name in (*SEARCH, "languages") if vars(arguments).get(name) is not None
-    ]:
+    names = [name for name in (*SEARCH, "languages") if vars(arguments).get(name) is not None]
+    if names:
+        given = ", ".join(f"--{name}" for name in names)
         raise UserError(
-            f"--format ctranslate2 takes no {', '.join(given)}; CTranslate2 gets its options at each call"
+            f"--format ctranslate2 takes no {given}; CTranslate2 gets its options at each call"
         )
     if importlib.util.find_spec("ctranslate2") is None:
         raise UserError("--format ctranslate2 needs `pip install -e '.[ctranslate2]'`")
@@ -57,7 +58,7 @@ def _export_ctranslate2(arguments: argparse.Namespace) -> None:
 def _describe(
     system: System, arguments: argparse.Namespace, options: DecodingOptions
 ) -> dict[str, Any]:
-    """Returns the model card of a system, exported with these arguments; an unknown value is `None`."""
+    """Makes the model card of an exported system; an unknown value is `None`."""
     config = system.config
     configs = [read_config(directory) for directory in arguments.model]
     texts = (config.source_dataset, config.target_dataset)

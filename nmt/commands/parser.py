@@ -12,31 +12,15 @@ import importlib.metadata
 from pathlib import Path
 
 from ..config import Config
-from ..config_fields import MOST, argument, between, is_optional, positive
+from ..config_fields import MOST, Role, argument, between, is_optional, positive
 from ..config_rules import preset_names
 from ..decoding.options import SEARCH, DecodingOptions
 from .arguments import Arguments, Parser, add_model, add_number, add_path
 
-# First option of each group in --help -> title of the group.
-_GROUPS = {
-    "source_dataset": "texts",
-    "model_type": "model",
-    "rnn_dropout_embedding": "optimization",
-    "learning_schedule": "learning rate",
-    "finish_after": "stopping and validation",
-}
-_RULES = (
-    "nmt_nfkc",
-    "nfkc",
-    "nmt_nfkc_cf",
-    "nfkc_cf",
-    "identity",
-)  # of Unicode normalization in SentencePiece
-_SHORT = {
-    "batch_size": "-b",
-    "beam_size": "-k",
-    "normalization_alpha": "-n",
-}  # of `DecodingOptions`
+# Of Unicode normalization in SentencePiece.
+_RULES = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
+# Of `DecodingOptions`.
+_SHORT = {"batch_size": "-b", "beam_size": "-k", "normalization_alpha": "-n"}
 
 
 def corpus(parser: argparse.ArgumentParser) -> None:
@@ -51,9 +35,12 @@ def vocab(parser: argparse.ArgumentParser) -> None:
         parser, "--to", metavar="DIR", required=True, help="where source.model and target.model go"
     )
     for side in ("source", "target"):
-        text = f"training text, {side} side: files or patterns, also .gz, .zst (required)"
         parser.add_argument(
-            f"--{side}_dataset", nargs="+", metavar="FILE", required=True, help=text
+            f"--{side}_dataset",
+            nargs="+",
+            metavar="FILE",
+            required=True,
+            help=f"training text, {side} side: files or patterns, also .gz, .zst (required)",
         )
     add_number(parser, "size", int, positive(8000, "subword units on each side", 10_000_000))
     parser.add_argument(
@@ -64,8 +51,17 @@ def vocab(parser: argparse.ArgumentParser) -> None:
     )
     lines = positive(None, "train on N lines of each side, evenly spread; by default, on all", MOST)
     add_number(parser, "sample_lines", int, lines)
-    coverage = "share of the characters of the text that get a unit; 0.9995 suits Chinese"
-    add_number(parser, "character_coverage", float, between(1.0, coverage, 0.98, 1))
+    add_number(
+        parser,
+        "character_coverage",
+        float,
+        between(
+            1.0,
+            "share of the characters of the text that get a unit; 0.9995 suits Chinese",
+            0.98,
+            1,
+        ),
+    )
     parser.add_argument(
         "--byte_fallback",
         action="store_true",
@@ -78,10 +74,18 @@ def vocab(parser: argparse.ArgumentParser) -> None:
         metavar="SYMBOL",
         help="units that are never split, such as <2de>",
     )
-    rule = "Unicode normalization of the text; _cf folds case (default: nmt_nfkc)"
-    parser.add_argument("--normalization_rule", choices=_RULES, default="nmt_nfkc", help=rule)
-    begin = "give the beginning of a sentence an id of its own; else a Transformer begins with the unknown word"
-    parser.add_argument("--begin_symbol", action="store_true", help=begin)
+    parser.add_argument(
+        "--normalization_rule",
+        choices=_RULES,
+        default="nmt_nfkc",
+        help="Unicode normalization of the text; _cf folds case (default: nmt_nfkc)",
+    )
+    parser.add_argument(
+        "--begin_symbol",
+        action="store_true",
+        help="give the beginning of a sentence an id of its own; else a Transformer begins with "
+        "the unknown word",
+    )
     parser.add_argument("--split_digits", action="store_true", help="make each digit a unit")
     parser.add_argument(
         "--joint", action="store_true", help="train one vocabulary on both texts, for both sides"
@@ -95,21 +99,40 @@ def train(parser: argparse.ArgumentParser) -> None:
     add_path(
         parser, "--config", help="file of options, JSON or YAML; the command line overrides it"
     )
-    preset = "options that belong together; options that are given too, here or in --config, win"
-    names = f"{{{','.join(preset_names())}}}"
-    parser.add_argument("--preset", default=argparse.SUPPRESS, metavar=names, help=preset)
-    each = "train with this many processes, each with a GPU or a share of the cores; by default, one for each GPU"
-    add_number(parser, "processes", int, positive(None, each, 1000))
+    parser.add_argument(
+        "--preset",
+        default=argparse.SUPPRESS,
+        metavar=f"{{{','.join(preset_names())}}}",
+        help="options that belong together; options that are given too, here or in --config, win",
+    )
+    add_number(
+        parser,
+        "processes",
+        int,
+        positive(
+            None,
+            "train with this many processes, each with a GPU or a share of the cores; by default, "
+            "one for each GPU",
+            1000,
+        ),
+    )
+    groups = {role: parser.add_argument_group(role.value) for role in Role}
     for field in dataclasses.fields(Config):
-        if field.name in _GROUPS:
-            group = parser.add_argument_group(_GROUPS[field.name])
-        _add(group, field)
+        _add(groups[field.metadata["role"]], field)
 
 
 def average(parser: argparse.ArgumentParser) -> None:
     """Averages the weights of models: those that one training kept, or the best of several."""
-    about = "directory of a training, whose models `train --keep` and `--keep_best` kept, or several: the best of each"
-    add_path(parser, "-m", "--model", nargs="+", metavar="DIR", required=True, help=about)
+    add_path(
+        parser,
+        "-m",
+        "--model",
+        nargs="+",
+        metavar="DIR",
+        required=True,
+        help="directory of a training, whose models `train --keep` and `--keep_best` kept, or "
+        "several: the best of each",
+    )
     add_number(
         parser,
         "last",
@@ -127,20 +150,27 @@ def translate(parser: argparse.ArgumentParser) -> None:
     add_model(parser, several=True)
     add_path(parser, "-i", "--input", help="text, also .gz and .zst (default: standard input)")
     add_path(parser, "-o", "--output", help="translations (default: standard output)")
-    prefixes = "line i is the beginning of translation i, an empty line none; also .gz and .zst"
-    add_path(parser, "--target_prefix", help=prefixes)
+    add_path(
+        parser,
+        "--target_prefix",
+        help="line i is the beginning of translation i, an empty line none; also .gz and .zst",
+    )
     _add_decoding(
         parser,
         *("batch_size", *SEARCH, "n_best", "units"),
         *("translation_strategy", "sampling_temperature", "sampling_top_k", "seed"),
     )
     group = parser.add_argument_group("alignments, of an RNN")
-    pairs = "write `i-j` for each target token j and the source token i that has its largest attention weight"
-    add_path(group, "--alignments", help=pairs)
+    add_path(
+        group,
+        "--alignments",
+        help="write `i-j` for each target token j and the source token i that has its largest "
+        "attention weight",
+    )
 
 
 def score(parser: argparse.ArgumentParser) -> None:
-    """Writes the cost of given translations: the negative log-probability of each with its end, over its length."""
+    """Scores translations: negative log-probability, end included, divided by length."""
     add_model(parser, several=True)
     add_path(parser, "-s", "--source", required=True, help="source text")
     add_path(parser, "-t", "--target", required=True, help="its translation")
@@ -149,20 +179,29 @@ def score(parser: argparse.ArgumentParser) -> None:
 
 
 def export(parser: argparse.ArgumentParser) -> None:
-    """Exports a model."""
+    """Exports a model as a SavedModel or for CTranslate2."""
     add_model(parser, several=True)
-    where = "where the model goes; MODELS/NAME/VERSION for `serve` and TensorFlow Serving"
-    add_path(parser, "--to", metavar="DIR", required=True, help=where)
+    add_path(
+        parser,
+        "--to",
+        metavar="DIR",
+        required=True,
+        help="where the model goes; MODELS/NAME/VERSION for `serve` and TensorFlow Serving",
+    )
     parser.add_argument(
         "--format",
         choices=("savedmodel", "savedmodel_ids", "ctranslate2"),
         default="savedmodel",
-        help="what to write: a SavedModel that maps strings to strings, a SavedModel that maps token ids to token ids "
-        "and needs no tensorflow-text, or a model of CTranslate2 that maps tokens to tokens and gets its search "
-        "options with each call (default: savedmodel)",
+        help="what to write: a SavedModel that maps strings to strings, a SavedModel that maps "
+        "token ids to token ids and needs no tensorflow-text, or a model of CTranslate2 that maps "
+        "tokens to tokens and gets its search options with each call (default: savedmodel)",
     )
-    languages = "for the model card (default: the endings of the training texts)"
-    parser.add_argument("--languages", nargs=2, metavar=("SOURCE", "TARGET"), help=languages)
+    parser.add_argument(
+        "--languages",
+        nargs=2,
+        metavar=("SOURCE", "TARGET"),
+        help="for the model card (default: the endings of the training texts)",
+    )
     _add_decoding(parser, *SEARCH)
 
 
@@ -182,8 +221,14 @@ def serve(parser: argparse.ArgumentParser) -> None:
         group, "port", int, between(8501, "port to listen on; 0: any free one", 0, 2**16 - 1)
     )
     group = parser.add_argument_group("who may call")
-    names = "names of this service in requests, besides localhost and IP addresses; '*': any (default: none)"
-    group.add_argument("--allowed_hosts", nargs="+", default=[], metavar="NAME", help=names)
+    group.add_argument(
+        "--allowed_hosts",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="names of this service in requests, besides localhost and IP addresses; '*': any "
+        "(default: none)",
+    )
     group.add_argument(
         "--any_content_type",
         action="store_true",
@@ -193,15 +238,39 @@ def serve(parser: argparse.ArgumentParser) -> None:
         group, "--api_key_file", help="file with a key that requests must bring (default: none)"
     )
     group = parser.add_argument_group("batches and limits")
-    at_once = (
-        "batches computed at the same time; by default, as many as there are cores, or 1 with a GPU"
+    add_number(
+        group,
+        "workers",
+        int,
+        positive(
+            None,
+            "batches computed at the same time; by default, as many as there are cores, or 1 with "
+            "a GPU",
+            1000,
+        ),
     )
-    add_number(group, "workers", int, positive(None, at_once, 1000))
     add_number(group, "batch", int, positive(64, "sentences joined into a batch", MOST))
-    waiting = "sentences waiting or computed; by default, 1024, or 4 batches for each worker if that is more"
-    add_number(group, "queue", int, positive(None, waiting, MOST))
-    tokens = "tokens of a sentence and of the longest translation that it may have, together"
-    add_number(group, "tokens", int, positive(2000, tokens, MOST))
+    add_number(
+        group,
+        "queue",
+        int,
+        positive(
+            None,
+            "sentences waiting or computed; by default, 1024, or 4 batches for each worker if that "
+            "is more",
+            MOST,
+        ),
+    )
+    add_number(
+        group,
+        "tokens",
+        int,
+        positive(
+            2000,
+            "tokens of a sentence and of the longest translation that it may have, together",
+            MOST,
+        ),
+    )
     add_number(group, "timeout", int, positive(30, "seconds for a request", MOST))
 
 
@@ -214,8 +283,13 @@ def import_nematus(parser: argparse.ArgumentParser) -> None:
         help="path without extension, as .../model-20 (required)",
     )
     add_path(parser, "--to", metavar="DIR", required=True, help="where the model goes")
-    about = ".json dictionaries (default: those named in the options of the checkpoint)"
-    add_path(parser, "--dictionaries", nargs=2, metavar=("SOURCE", "TARGET"), help=about)
+    add_path(
+        parser,
+        "--dictionaries",
+        nargs=2,
+        metavar=("SOURCE", "TARGET"),
+        help=".json dictionaries (default: those named in the options of the checkpoint)",
+    )
 
 
 def import_marian(parser: argparse.ArgumentParser) -> None:
@@ -295,11 +369,10 @@ def _add_decoding(parser: argparse.ArgumentParser, *names: str) -> None:
 
 def _add(group: Arguments, field: dataclasses.Field, *short: str) -> None:
     """Adds an option of a dataclass. One that is not given is absent from the parsed arguments."""
+    british = field.name.replace("normalization", "normalisation")
     group.add_argument(
         *short,
-        *dict.fromkeys(
-            [f"--{field.name}", f"--{field.name.replace('normalization', 'normalisation')}"]
-        ),
+        *dict.fromkeys([f"--{field.name}", f"--{british}"]),
         dest=field.name,
         default=argparse.SUPPRESS,
         help=f"{field.metadata['help']} ({_remark(field)})",
@@ -308,7 +381,7 @@ def _add(group: Arguments, field: dataclasses.Field, *short: str) -> None:
 
 
 def _remark(field: dataclasses.Field) -> str:
-    """Returns the allowed values, unless the metavar lists them, and the default or whether the option is required."""
+    """Describes the allowed values, unless the metavar lists them, and the default."""
     listed = field.metadata["argument"].get("metavar", "").startswith("{")
     allowed = "" if listed else field.metadata["allowed"]
     if field.default is not None:

@@ -1,4 +1,4 @@
-"""Inputs and outputs of the commands that go through lines: files and streams, chunks, and what is said of lines."""
+"""Opens the inputs and outputs of line-by-line commands; warnings by line number."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from ..decoding.batch_parallel import workers
 from ..decoding.options import DecodingOptions
 from ..errors import UserError
 from ..messages import log
-from ..text.lines import replace_text
+from ..text.lines import read_lines, replace_text
 
 T = TypeVar("T")
 _BATCHES_PER_WORKER = 20
@@ -63,9 +63,8 @@ def open_output(path: Path | None, inputs: Iterable[Path | None]) -> Iterator[Te
 def _states(inputs: Iterable[Path | None]) -> Iterator[os.stat_result]:
     """Yields what the system knows of the inputs that exist; `None` is standard input."""
     for each in inputs:
-        with contextlib.suppress(
-            OSError, ValueError, AttributeError
-        ):  # there is none, or it is closed
+        # There is none, or it is closed.
+        with contextlib.suppress(OSError, ValueError, AttributeError):
             yield each.stat() if each else os.fstat(sys.stdin.fileno())
 
 
@@ -74,19 +73,23 @@ def chunk_size(options: DecodingOptions) -> int:
     return _BATCHES_PER_WORKER * workers() * options.batch_size
 
 
+def count_any_lines(path: Path) -> int:
+    """Counts the lines of a file, also of one that is not UTF-8."""
+    return sum(1 for _ in read_lines(path, errors="keep"))
+
+
 def with_bar(results: Iterable[T], output: TextIO, **given: Any) -> Iterable[T]:
-    """Draws a progress bar, unless the caller writes the results to a terminal: it would stand between the lines."""
+    """Draws a progress bar, unless results go to a terminal, where it would be in between."""
     hidden = {"disable": True} if output.isatty() else {}  # False would overrule TQDM_DISABLE
     return tqdm(results, **given, **hidden)
 
 
 def warn_of_lines(notes: Mapping[str, list[int]]) -> None:
-    """Prints each note with the numbers of its lines, at most ten, as `line 3` or `3 lines (3, 5, 8)`."""
+    """Prints notes with the numbers of their lines, at most ten: `3 lines (3, 5, 8): ...`."""
     for note, numbers in notes.items():
         named = ", ".join(map(str, numbers[:_NAMED])) + ", ..." * (len(numbers) > _NAMED)
-        log.warning(
-            f"{f'{len(numbers)} lines ({named})' if len(numbers) > 1 else f'line {named}'}: {note}"
-        )
+        lines = f"{len(numbers)} lines ({named})" if len(numbers) > 1 else f"line {named}"
+        log.warning(f"{lines}: {note}")
 
 
 def warn_of_invalid_utf8(

@@ -20,6 +20,7 @@ from ..text.lines import read_chunks, read_lines
 from .devices import describe_devices
 from .streams import (
     chunk_size,
+    count_any_lines,
     open_input,
     open_output,
     warn_of_invalid_utf8,
@@ -42,27 +43,22 @@ def run(arguments: argparse.Namespace) -> None:
     use_cores_for_batches()
     system = load_ensemble(arguments.model)
     translator = system.translator(options)
-    aligner = (
-        Aligner(system.vocabularies.source, system.model, options.batch_size) if aligns else None
-    )
+    aligner = None
+    if aligns:
+        aligner = Aligner(system.vocabularies.source, system.model, options.batch_size)
     numbers = collections.defaultdict(list)  # of the lines with a note, from 1
     with contextlib.ExitStack() as files:
         text = files.enter_context(open_input(arguments.input))
         inputs = [arguments.input, *filter(None, [arguments.target_prefix])]
         output = files.enter_context(open_output(arguments.output, inputs))
         aligned = files.enter_context(open_output(arguments.alignments, inputs)) if aligns else None
-        source = arguments.input if arguments.input and arguments.input.is_file() else text.fileno()
-        read = read_chunks(source, chunk_size(options))
+        is_file = arguments.input and arguments.input.is_file()
+        read = read_chunks(arguments.input if is_file else text.fileno(), chunk_size(options))
         first = list(itertools.islice(read, 1))  # before there is a progress bar: it may be no text
         chunks = warn_of_invalid_utf8(itertools.chain(first, read))
         log.info(f"translates {describe_devices(system.config.dtype)}")
-        for number, (line, links) in enumerate(
-            with_bar(
-                _translate(chunks, translator, aligner, arguments.target_prefix),
-                output,
-                unit=" lines",
-            )
-        ):
+        lines = _translate(chunks, translator, aligner, arguments.target_prefix)
+        for number, (line, links) in enumerate(with_bar(lines, output, unit=" lines")):
             if options.n_best:
                 beam = zip(line.texts, line.scores, strict=True)
                 output.writelines(f"{number} ||| {text} ||| {cost:.6f}\n" for text, cost in beam)
@@ -78,42 +74,43 @@ def run(arguments: argparse.Namespace) -> None:
 def _notes(line: Line, options: DecodingOptions, aligns: bool) -> Iterator[str]:
     if line.unknown:
         yield (
-            "at least as many unknown words as others; the model may be for another language, or for text that is "
-            "split otherwise"
+            "at least as many unknown words as others; the model may be for another language, or "
+            "for text that is split otherwise"
         )
     if line.unknown_prefix:
-        yield "the target vocabulary lacks words of the prefix; the translation has the unknown word in their place"
+        yield (
+            "the target vocabulary lacks words of the prefix; the translation has the unknown word "
+            "in their place"
+        )
     if len(line.pieces) > 1:
         yield f"longer than {LONGEST} tokens, so translated in pieces{' and not aligned' * aligns}"
     if any(line.cut if options.n_best else line.cut[:1]):
         yield "a translation was cut at the limit of length; --translation_maxlen N allows N tokens"
     if not math.isfinite(line.scores[0]):
         given = [f"--{name}" for name in CONSTRAINTS if getattr(options, name)]
-        why = (
-            f"that {', '.join(given)} allow"
-            if given
-            else "as costs are infinite: the weights overflow"
-        )
+        why = "as costs are infinite: the weights overflow"
+        if given:
+            why = f"that {', '.join(given)} allow"
         yield f"no translation, or a piece without one, {why}; it is empty there"
 
 
 def _require_prefix_of_each_line(prefixes: Path, text: Path | None) -> None:
-    """Raises `UserError` if there is not a prefix for each line; the lines of a stream are not known yet."""
+    """Refuses a file of prefixes that has another number of lines than the file of input."""
     if not prefixes.is_file():
         raise UserError(
             f"--target_prefix {prefixes} is not a file; give a text with as many lines as the input"
         )
     if text and text.is_file():
-        count, lines = (
-            sum(1 for _ in read_lines(path, errors="keep")) for path in (prefixes, text)
-        )
+        count = count_any_lines(prefixes)
+        lines = count_any_lines(text)
         if count != lines:
             raise _uneven(prefixes, count, lines)
 
 
 def _uneven(prefixes: Path, count: int | str, lines: int | str) -> UserError:
     return UserError(
-        f"{prefixes} has {count} lines and the input has {lines}; give one line for each, an empty one for no prefix"
+        f"{prefixes} has {count} lines and the input has {lines}; give one line for each, an empty "
+        "one for no prefix"
     )
 
 
@@ -123,7 +120,7 @@ def _translate(
     aligner: Aligner | None,
     prefix_file: Path | None,
 ) -> Iterator[tuple[Line, str | None]]:
-    """Yields each line with its links; raises `UserError` if there are more or fewer prefixes than lines."""
+    """Yields each line with its links; raises `UserError` if prefixes are too many or too few."""
     count = 0
     prefixes = read_lines(prefix_file, errors="keep") if prefix_file else None
     for chunk in chunks:

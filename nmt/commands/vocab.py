@@ -8,13 +8,8 @@ from ..storage.files import atomic_write
 from ..text.sentencepiece_training import train_sentencepiece
 from ..text.vocabulary import load_vocabulary
 
-_OTHERS = (
-    "to",
-    "source_dataset",
-    "target_dataset",
-    "size",
-    "joint",
-)  # options that are not `train_sentencepiece`'s
+# Options that are not `train_sentencepiece`'s.
+_OTHERS = ("to", "source_dataset", "target_dataset", "size", "joint")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from ..normalization import build_normalization
+from ..normalization import Normalization, build_normalization
 from .affine import Affine, affine, over_rows
 from .layers import Block
 from .recurrence import Matrix
@@ -16,7 +16,9 @@ class AdditiveAttention(Block):
     Reference: Bahdanau et al. (2015), arXiv:1409.0473, appendix A.1.2.
     """
 
-    def __init__(self, context_units: int, state_units: int, normalization: str, name: str):
+    def __init__(
+        self, context_units: int, state_units: int, normalization: Normalization, name: str
+    ):
         super().__init__(name=name)
         hidden = context_units
         self.context_to_hidden = self._matrix("context_to_hidden", context_units, hidden)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import keras
 import tensorflow as tf
 
-from ..normalization import build_normalization
+from ..normalization import Normalization, build_normalization
 from .affine import Affine, affine, over_rows
 from .forward_pass import ForwardPass, drop
 from .layers import Block, normal_or_orthogonal
@@ -56,7 +56,7 @@ class GRUStep(Block):
         self,
         inputs: int,
         units: int,
-        normalization: str,
+        normalization: Normalization,
         name: str,
         bias_on_state: bool = False,
         transitions: int = 0,

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from ..normalization import build_normalization
+from ..normalization import Normalization, build_normalization
 from .affine import Affine, affine, over_rows
 
 
@@ -74,7 +74,7 @@ class Embedding(Block):
 class Projection(Block):
     """`N(x W + b)`, with `N` the normalization."""
 
-    def __init__(self, inputs: int, units: int, normalization: str, name: str):
+    def __init__(self, inputs: int, units: int, normalization: Normalization, name: str):
         super().__init__(name=name)
         self.kernel = self._matrix("kernel", inputs, units)
         self.bias = self._vector("bias", units)

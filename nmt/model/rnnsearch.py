@@ -45,10 +45,10 @@ class Encoder(Block):
 
         def stack(name: str) -> list[GRUStep]:
             sizes = [config.embedding_size] + [units] * (config.rnn_enc_depth - 1)
-            kind = config.layer_normalization_type
+            normalization = config.normalization
             more = config.rnn_enc_transition_depth - 1
             return [
-                GRUStep(size, units, kind, transitions=more, name=f"{name}{level or ''}")
+                GRUStep(size, units, normalization, transitions=more, name=f"{name}{level or ''}")
                 for level, size in enumerate(sizes)
             ]
 
@@ -117,7 +117,7 @@ class Decoder(Block):
         super().__init__(name="decoder")
         embedding = config.embedding_size
         units = config.state_size
-        normalization = config.layer_normalization_type
+        normalization = config.normalization
         kind = config.output_hidden_activation
         deep = config.rnn_dec_deep_context
         self._config = config

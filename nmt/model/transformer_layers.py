@@ -30,9 +30,7 @@ class Residual(Block):
         self.is_pre = config.transformer_norm_position == "pre"
         self.rate = config.transformer_dropout_residual
         with keras.name_scope(name):
-            self.norm = build_normalization(
-                config.layer_normalization_type, config.state_size, "norm"
-            )
+            self.norm = build_normalization(config.normalization, config.state_size, "norm")
 
     def input(self, x: tf.Tensor) -> tf.Tensor:
         """Returns the input of f, `[rows, units]`."""

@@ -130,6 +130,7 @@ def _refuse(config: Config, words: Sequence[Words], version: str) -> None:
     computed_otherwise = (config.rnn_dec_depth, config.rnn_enc_transition_depth) != (1, 1)
     reasons = {
         f"it has no {kind}": kind not in _KINDS,
+        "it has no --layer_normalization_center": config.layer_normalization_center is not None,
         "it has no Transformer": is_transformer and is_old,
         "it cannot tie the embeddings of encoder and decoder": is_old
         and config.tie_encoder_decoder_embeddings,

@@ -91,7 +91,7 @@ def import_checkpoint(checkpoint: Path, to: Path, dictionaries: tuple[Path, Path
             shutil.copyfile(path, directory / f"{side}.json")
         shutil.copyfile(options_path, directory / "nematus.json")
         config.save(directory / "config.json")
-        save_checkpoint(directory / BEST, system.model.variables, {}, system.made_with)
+        save_checkpoint(directory / BEST, system.model.variables, {}, system.fingerprint)
 
 
 def read_checkpoint_config(

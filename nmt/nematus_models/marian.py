@@ -18,7 +18,7 @@ from ..config import Config, make_config
 from ..errors import UserError
 from ..storage.checkpoints import BEST, save_checkpoint
 from ..storage.files import ORIGIN, atomic_directory, read_inside, read_json, write_json
-from ..system import build_system, require_room
+from ..system import build_system
 from ..text.vocabulary import is_code
 from .arrays import assign
 from .marian_weights import is_transposed, marian_name, read_weights
@@ -96,7 +96,6 @@ def import_marian(folder: Path, to: Path, licence: str | None) -> dict[str, Any]
             dictionaries[-1].write_bytes(
                 _with_shared_ids(pieces, read_inside(pieces, folder, _LARGEST), ids)
             )
-        require_room(config, path, (len(arrays), sum(array.size for array in arrays.values())))
         system = build_system(config, tuple(dictionaries))
         assign(
             system.model.variables,
@@ -108,7 +107,7 @@ def import_marian(folder: Path, to: Path, licence: str | None) -> dict[str, Any]
         )
         config.save(directory / "config.json")
         write_json(directory / ORIGIN, origin, escaped=False)
-        save_checkpoint(directory / BEST, system.model.variables, {}, system.made_with)
+        save_checkpoint(directory / BEST, system.model.variables, {}, system.fingerprint)
     return origin
 
 

@@ -31,7 +31,7 @@ _RECORD = "record.json"
 
 
 class Cache:
-    """The entries of a directory, which are folders of files with a record, and the digests of files elsewhere."""
+    """A directory of entries, folders of files with a record, and of digests of files elsewhere."""
 
     def __init__(self, directory: Path):
         self.directory = directory
@@ -39,17 +39,19 @@ class Cache:
     def entry(
         self, name: str, make: Callable[[Path], dict[str, Any]]
     ) -> tuple[Path, dict[str, Any]]:
-        """Returns the folder with this name and its record. If it is missing or damaged, it is
-        made.
+        """Returns the folder with this name and its record, and makes it if it is missing or
+        damaged.
 
         The name stands for all that the files depend on. `make` writes them, and returns the record
         in JSON types.
         """
         path = self.directory / name
-        if (record := _read_record(path)) is not None:
+        record = _read_record(path)
+        if record is not None:
             return path, record
         with self._lock(name):
-            if (record := _read_record(path)) is None:
+            record = _read_record(path)
+            if record is None:
                 with self._explained():
                     self._remove(path)
                     with atomic_directory(path) as new:
@@ -66,17 +68,13 @@ class Cache:
             entry.rename(temporary_path(entry))
 
     def _share(self, path: Path) -> None:
-        """Gives a file or folder the permissions of the cache, so that its users can read and remove it."""
+        """Gives a file or folder the permissions of the cache, whose users share it."""
         path.chmod(self.directory.stat().st_mode & (0o7777 if path.is_dir() else 0o666))
 
     def digests(self, paths: Sequence[Path], digest: Callable[[Path], str]) -> list[str]:
-        """Returns the digest of each file: the remembered one unless the file has changed, or what `digest` returns."""
-        name = (
-            "files-"
-            + hashlib.sha256(
-                b"\0".join(os.fsencode(os.path.realpath(path)) for path in paths)
-            ).hexdigest()
-        )
+        """Returns the digest of each file: the cached one, or a new one if the file has changed."""
+        real_paths = b"\0".join(os.fsencode(os.path.realpath(path)) for path in paths)
+        name = f"files-{hashlib.sha256(real_paths).hexdigest()}"
         record = self.directory / f"{name}.json"
 
         def known_or_read(path: Path) -> tuple[list[int], str, bool]:
@@ -132,13 +130,12 @@ class Cache:
         try:
             yield
         except OSError as error:
-            if error.filename and not Path(os.fsdecode(error.filename)).is_relative_to(
-                self.directory
-            ):
+            file = Path(os.fsdecode(error.filename or self.directory))
+            if not file.is_relative_to(self.directory):
                 raise
             raise UserError(
-                f"the cache {self.directory} cannot be written: {error.strerror or error}; make room, or let "
-                "NMT_TEXT_CACHE name another directory"
+                f"the cache {self.directory} cannot be written: {error.strerror or error}; make "
+                "room, or let NMT_TEXT_CACHE name another directory"
             ) from None
 
 
@@ -197,7 +194,7 @@ def remove_temporary() -> None:
 
 
 def _state(path: Path) -> list[int]:
-    """Returns what changes when a file is written or replaced: size, time of writing, time of any change, inode."""
+    """Returns what changes when a file is written or replaced: size, mtime, ctime and inode."""
     status = os.stat(path)
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
@@ -205,15 +202,17 @@ def _state(path: Path) -> list[int]:
 def _read_json(path: Path, kind: type) -> Any:
     """Returns the content of a file, or an empty one of this kind if it is missing or damaged."""
     with contextlib.suppress(OSError, ValueError):
-        if isinstance(content := json.loads(path.read_bytes()), kind):
+        content = json.loads(path.read_bytes())
+        if isinstance(content, kind):
             return content
     return kind()
 
 
 def _read_record(path: Path) -> dict[str, Any] | None:
-    """Returns the record of an entry; `None` if it is missing, or a file has another size than was written."""
+    """Returns the record of an entry, or `None` if it is missing or the size of a file is wrong."""
     content = _read_json(path / _RECORD, dict)
     with contextlib.suppress(OSError, KeyError):
-        if all((path / name).stat().st_size == size for name, size in content["sizes"].items()):
+        found = {name: (path / name).stat().st_size for name in content["sizes"]}
+        if found == content["sizes"]:
             return content["record"]
     return None

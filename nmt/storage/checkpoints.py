@@ -1,6 +1,6 @@
-"""Checkpoints:
+"""Reads and writes checkpoints: `.npz` files of arrays by name, and of a training's state in JSON.
 
-`.npz` files of arrays by name, and the state of a training as JSON. Nothing in them is pickled.
+Nothing in them is pickled.
 """
 
 import contextlib
@@ -17,8 +17,8 @@ import numpy as np
 from ..errors import UserError
 from .files import atomic_write, open_inside, path_inside
 
-BEST = "best.npz"  # the best model, and the checkpoint that a training resumes from
-LAST = "last.npz"
+BEST = "best.npz"  # the best model
+LAST = "last.npz"  # the checkpoint that a training resumes from
 KEPT = "kept"  # a directory of models, by update
 VERSION = 1
 
@@ -27,10 +27,10 @@ def save_checkpoint(
     path: str | os.PathLike,
     variables: Iterable[keras.Variable],
     state: dict[str, Any],
-    made_with: Mapping[str, Any],
+    fingerprint: Mapping[str, Any],
 ) -> None:
-    """Writes a checkpoint. It is only loaded where the values of `made_with` are the same."""
-    head = {"version": VERSION, "made_with": dict(made_with), **state}
+    """Writes a checkpoint. It is only loaded where the values of `fingerprint` are the same."""
+    head = {"version": VERSION, "fingerprint": dict(fingerprint), **state}
     with atomic_write(path, "wb") as file, zipfile.ZipFile(file, "w") as archive:
         _write_array(archive, "state", np.array(json.dumps(head)))
         for variable in variables:
@@ -38,31 +38,36 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    path: str | os.PathLike, variables: Iterable[keras.Variable], made_with: Mapping[str, Any]
+    path: str | os.PathLike, variables: Iterable[keras.Variable], fingerprint: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Assigns the variables from a checkpoint and returns the state stored in it.
 
     The file may come from an untrusted source: no array is read before its shape and type are those
     of a variable. After an error, no variable is assigned.
 
-    Args: variables: Those to assign; the checkpoint may hold more. made_with: Values to compare
-        with those in the checkpoint, by name. A name that only one of them has is ignored.
+    Args:
+        path: The file.
+        variables: Those to assign; the checkpoint may hold more.
+        fingerprint: Values to compare with those in the checkpoint, by name. A name that only one
+            of them has is ignored.
     """
     variables = list(variables)
-    made_with = json.loads(json.dumps(dict(made_with)))  # tuples become lists, as in the checkpoint
+    fingerprint = json.loads(
+        json.dumps(dict(fingerprint))
+    )  # tuples become lists, as in the checkpoint
     with _open_archive(path) as archive:
         head = json.loads(str(_read_array(archive, "state")))
-        if not isinstance(head, dict) or not isinstance(head.get("made_with", {}), dict):
+        if not isinstance(head, dict) or not isinstance(head.get("fingerprint", {}), dict):
             raise ValueError("its state is no JSON object")
         version = head.pop("version", VERSION)
-        needs = head.pop("made_with", {})
+        needs = head.pop("fingerprint", {})
         if version != VERSION:
             raise UserError(
-                f"{path} has version {version}, but this nmt reads version {VERSION}; use the nmt that wrote it"
+                f"{path} has version {version}, but this nmt reads version {VERSION}; use the nmt "
+                "that wrote it"
             )
-        if others := [
-            name for name, value in needs.items() if name in made_with and made_with[name] != value
-        ]:
+        others = [name for name in needs if needs[name] != fingerprint.get(name, needs[name])]
+        if others:
             raise UserError(
                 f"{path} was made with another {', another '.join(others)}; restore the original"
             )
@@ -79,26 +84,18 @@ def load_checkpoint(
     for variable, array in zip(variables, arrays, strict=True):
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise UserError(
-                f"{variable.path} in {path} is not finite; its training diverged, so use another checkpoint"
+                f"{variable.path} in {path} is not finite; its training diverged, so use another "
+                "checkpoint"
             )
     for variable, array in zip(variables, arrays, strict=True):
         variable.assign(array)
     return head
 
 
-def checkpoint_size(path: str | os.PathLike) -> tuple[int, int]:
-    """Returns how many arrays a checkpoint has, and how many numbers in float32 fit in its file."""
-    with _open_archive(path) as archive:  # no array is compressed, and headers may say anything
-        return len(archive.namelist()) - 1, Path(path).stat().st_size // 4
-
-
 def kept_checkpoints(directory: Path) -> list[Path]:
     """Returns the models that a training kept, the latest last."""
-    found = [
-        path
-        for path in path_inside(directory / KEPT, directory).glob("*.npz")
-        if path.stem.isdecimal()
-    ]
+    models = path_inside(directory / KEPT, directory).glob("*.npz")
+    found = [path for path in models if path.stem.isdecimal()]
     return sorted(found, key=lambda path: int(path.stem))
 
 
@@ -142,9 +139,8 @@ def _open_array(
     Yields the file, which is then at the numbers, and their shape, order and type.
     """
     info = archive.getinfo(f"{name}.npy")
-    if (
-        info.compress_type != zipfile.ZIP_STORED
-    ):  # it could have a thousand times the size of the file
+    # A compressed one could have a thousand times the size of the file.
+    if info.compress_type != zipfile.ZIP_STORED:
         raise ValueError("it is compressed")
     # The headers that `save_checkpoint` writes.
     read = {
@@ -159,6 +155,6 @@ def _open_array(
 
 
 def _write_array(archive: zipfile.ZipFile, name: str, array: np.ndarray) -> None:
-    """Writes an array as `numpy.savez` does, which itself leaves the archive open when the disk is full."""
+    """Writes an array as `numpy.savez` does, but closes the archive when the disk is full."""
     with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
         np.lib.format.write_array(file, array, allow_pickle=False)

@@ -1,4 +1,4 @@
-"""Atomic writes, exclusive locks on directories, and reading files of directories that nobody vouches for."""
+"""Writes files atomically, locks directories, and reads files of untrusted directories."""
 
 import contextlib
 import fcntl
@@ -29,8 +29,9 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
 
     A file that exists keeps its permissions.
 
-    Raises: UserError: The file cannot be written. Then `path` stays as it was, and the temporary
-        file is removed.
+    Raises:
+        UserError: The file cannot be written. Then `path` stays as it was, and the temporary file
+            is removed.
     """
     target = Path(os.path.realpath(path))  # replace the file behind a symbolic link, not the link
     temporary = temporary_path(target)
@@ -46,11 +47,9 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
         temporary.replace(target)
         _sync(target.parent)
     except OSError as error:
-        own = map(str, (temporary, target, target.parent))
-        if (
-            error.filename is not None and str(error.filename) not in own
-        ):  # another file, in the caller's block
-            raise
+        name = error.filename and str(error.filename)
+        if name not in (None, *map(str, (temporary, target, target.parent))):
+            raise  # another file, in the caller's block
         raise UserError(f"{path} cannot be written: {error.strerror or error}") from None
     finally:
         with contextlib.suppress(OSError):
@@ -88,13 +87,13 @@ def atomic_directory(path: Path) -> Iterator[Path]:
 
 
 def temporary_path(path: Path) -> Path:
-    """Returns an unused path in the same directory, for a file or directory that is renamed to `path` when complete."""
+    """Returns an unused path in the same directory, to be renamed to `path` when complete."""
     return path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
 
 
 @contextlib.contextmanager
 def open_inside(path: Path, directory: Path) -> Iterator[BinaryIO]:
-    """Opens a regular file of a directory that may be hostile; raises FileNotFoundError where there is none."""
+    """Opens a regular file of an untrusted directory; raises FileNotFoundError if it is missing."""
     try:
         with path_inside(path, directory).open("rb") as file:
             yield file
@@ -108,7 +107,8 @@ def path_inside(path: Path, directory: Path) -> Path:
     """Returns the path of an entry of a directory that may come from an untrusted source."""
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(directory)):
         raise UserError(
-            f"{path} is a link out of {directory}; put what it points to there, or give another directory"
+            f"{path} is a link out of {directory}; put what it points to there, or give another "
+            "directory"
         )
     if path.exists() and not (path.is_file() or path.is_dir()):
         raise UserError(f"{path} is not a regular file; remove or replace it")
@@ -127,11 +127,10 @@ def read_inside(path: Path, directory: Path, most: int) -> bytes:
 
 
 def read_json(path: str | os.PathLike, directory: Path | None = None) -> dict[str, Any]:
-    """Returns the JSON object in a file, which may come from an untrusted source if it is in `directory`."""
+    """Reads the JSON object in a file, which may be untrusted if it is in `directory`."""
+    path = Path(path)
     try:
-        content = (
-            read_inside(Path(path), directory, _LONGEST) if directory else Path(path).read_bytes()
-        )
+        content = read_inside(path, directory, _LONGEST) if directory else path.read_bytes()
         found = json.loads(content.decode("utf-8"))
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
@@ -160,9 +159,7 @@ def exclusive(directory: Path, folders: Sequence[str] = ()) -> Iterator[None]:
     lock = FileLock(directory / _LOCK)
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        path_inside(
-            directory / _LOCK, directory
-        )  # an older filelock empties the file behind a link
+        path_inside(directory / _LOCK, directory)  # an older filelock empties what a link names
         lock.acquire(blocking=False)
     except Timeout:
         raise UserError(
@@ -173,12 +170,9 @@ def exclusive(directory: Path, folders: Sequence[str] = ()) -> Iterator[None]:
             f"{directory} cannot be written to: {error.strerror}; give another directory"
         ) from None
     try:
-        within = [directory / name for name in folders]
-        for each in (
-            directory,
-            *(path for path in within if path.is_dir() and not path.is_symlink()),
-        ):
-            _remove_abandoned(each)
+        for each in [directory, *(directory / name for name in folders)]:
+            if each is directory or (each.is_dir() and not each.is_symlink()):
+                _remove_abandoned(each)
         yield
     finally:
         with contextlib.suppress(OSError):
@@ -192,11 +186,8 @@ def _remove_abandoned(directory: Path) -> None:
     """Removes temporary files and directories that no process is writing to."""
     for path in directory.iterdir():
         # Opening a pipe would never end; what a link points to is not ours.
-        if (
-            _TEMPORARY.fullmatch(path.name)
-            and not path.is_symlink()
-            and (path.is_file() or path.is_dir())
-        ):
+        is_ours = (path.is_file() or path.is_dir()) and not path.is_symlink()
+        if is_ours and _TEMPORARY.fullmatch(path.name):
             with contextlib.suppress(OSError), _opened(path) as descriptor:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(path) if path.is_dir() else path.unlink()

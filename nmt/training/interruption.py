@@ -20,18 +20,15 @@ class Interrupted(BaseException):
 
 @contextlib.contextmanager
 def restored_handlers(*numbers: signal.Signals) -> Iterator[dict]:
-    """On exit, restores the handlers of the signals.
+    """On exit, restores the handlers of the signals that Python knows.
 
     Yields them by signal, without those of ignored signals.
     """
     before = {number: signal.getsignal(number) for number in numbers}
-    before = {
-        number: handler for number, handler in before.items() if handler is not None
-    }  # None: not of Python
+    before = {number: handler for number, handler in before.items() if handler is not None}
+    handled = {number for number, handler in before.items() if handler is not signal.SIG_IGN}
     try:
-        yield {
-            number: handler for number, handler in before.items() if handler is not signal.SIG_IGN
-        }
+        yield {number: before[number] for number in handled}
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -95,7 +92,10 @@ def interruptible(function: Callable[[], Any], poll: Callable[[], None]) -> Any:
 
 
 def exit_with(status: int) -> NoReturn:
-    """Ends the process, at once if a thread was left behind: the interpreter would crash while that computes."""
+    """Ends the process, at once if a thread was left behind.
+
+    The interpreter would crash while that computes.
+    """
     if any(thread.is_alive() for thread in _left):
         remove_temporary()
         os._exit(status)

@@ -20,11 +20,10 @@ class TrainingLog:
     """
 
     def __init__(self, directory: Path | None):
-        self.writer = (
-            tf.summary.create_file_writer(str(directory))
-            if directory
-            else tf.summary.create_noop_writer()
-        )
+        if directory:
+            self.writer = tf.summary.create_file_writer(str(directory))
+        else:
+            self.writer = tf.summary.create_noop_writer()
 
     def update(self, number: int, **figures: float) -> None:
         formats = {name: ".0f" if value >= 1000 else ".4g" for name, value in figures.items()}
@@ -56,9 +55,8 @@ class Bar(contextlib.AbstractContextManager):
     def __init__(self, data: TrainingData):
         self._epoch = data.batches_per_epoch
         self._widths = sum(batches > 0 for *_, batches in data.sizes)
-        self._seen = self._end = (
-            0  # widths that this run has seen, and the update that the bar ends with
-        )
+        self._seen = 0  # widths that this run has seen
+        self._end = 0  # the update that the bar ends with
         # With smoothing, the estimate would follow the widths of the last batches.
         self._bar = tqdm(unit=" updates", smoothing=0, miniters=1, delay=1e-3)
         self._bar.delay = 0  # it was only for the first line, which would say nothing
@@ -66,7 +64,7 @@ class Bar(contextlib.AbstractContextManager):
     def __exit__(self, *error) -> None:
         self._bar.close()
 
-    def aim(self, progress: Progress, validation: int) -> None:
+    def reset_total(self, progress: Progress, validation: int) -> None:
         """Begins anew if the next validation, after this update, is another one than before."""
         if validation != self._end:
             self._end = validation
@@ -97,9 +95,8 @@ class Bar(contextlib.AbstractContextManager):
         if not self._bar.disable:
             seconds = time.monotonic() - begun
             self._bar.start_t += seconds
-            self._bar.last_print_t += (
-                seconds  # a bar that was printed before it started has no new line at its end
-            )
+            # A bar that was printed before it started has no new line at its end.
+            self._bar.last_print_t += seconds
 
     def _describe(self, progress: Progress) -> None:
         at = f"update {progress.update}, epoch {progress.batch / self._epoch:.2f}"

@@ -1,4 +1,4 @@
-"""What a training writes to its model directory: checkpoints, the progress and translations of the validation text."""
+"""Writes checkpoints, progress and translations of a training to its model directory."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -31,10 +31,10 @@ class ModelDirectory:
         saved: Update of the newest checkpoint, or 0.
     """
 
-    def __init__(self, path: Path, update: Update, made_with: Mapping[str, Any]):
+    def __init__(self, path: Path, update: Update, fingerprint: Mapping[str, Any]):
         self._path = path
         self._update = update
-        self._made_with = made_with
+        self._fingerprint = fingerprint
         self._config = update.config
         self._is_chief = update.replicas.is_chief
         self.saved = 0
@@ -45,7 +45,7 @@ class ModelDirectory:
         if not (self._path / LAST).exists():
             return Progress()
         progress = Progress.from_json(
-            load_checkpoint(self._path / LAST, self._update.variables, self._made_with)
+            load_checkpoint(self._path / LAST, self._update.variables, self._fingerprint)
         )
         self.saved = progress.update
         return progress
@@ -81,10 +81,11 @@ class ModelDirectory:
                 file.writelines(f"{line}\n" for line in translations)
 
     def _keep_several(self, progress: Progress) -> None:
-        """Keeps the model if it is one of the latest or of the best, and removes those that no longer are."""
+        """Keeps the model if it is among the latest or best, and removes those that are not."""
         latest = progress.validations[max(0, len(progress.validations) - self._config.keep) :]
         kept = {str(each.update) for each in (*latest, *progress.ranking[: self._config.keep_best])}
-        if (name := str(progress.update)) in kept:
+        name = str(progress.update)
+        if name in kept:
             (self._path / KEPT).mkdir(exist_ok=True)
             self._save(self._path / KEPT / f"{name}.npz", self._update.model.variables, progress)
         for path in kept_checkpoints(self._path):
@@ -92,4 +93,4 @@ class ModelDirectory:
                 path.unlink()
 
     def _save(self, path: Path, variables: Sequence[keras.Variable], progress: Progress) -> None:
-        save_checkpoint(path, variables, asdict(progress), self._made_with)
+        save_checkpoint(path, variables, asdict(progress), self._fingerprint)

@@ -1,4 +1,4 @@
-"""Adam, and its learning rate: a schedule times a factor that falls on a plateau of the validation loss."""
+"""Adam, and its learning rate: a schedule, reduced on plateaus of the validation loss."""
 
 import math
 from collections.abc import Sequence

@@ -10,22 +10,21 @@ from ..errors import UserError
 class Validation:
     update: int
     epoch: float
-    train_loss: float  # since the last one, as valid_loss; with smoothed labels and dropout; 0 without an update
+    train_loss: float  # since the last one; with smoothed labels and dropout; 0 without an update
     valid_loss: float  # nats per target token, ends included
     bleu: float
     seconds: float  # of training so far, validations included
     counts: bool = True  # for patience; False for the extra validation at the end of a run
     chrf: float = 0.0
-    sets: dict[str, dict[str, float]] = field(
-        default_factory=dict
-    )  # bleu and chrf of each, if there are several
+    # bleu and chrf of each, if there are several
+    sets: dict[str, dict[str, float]] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        """The validation as it is printed."""
+        """Formats the validation for the terminal."""
         trained = f"train loss {self.train_loss:.3f}  " if self.train_loss else ""
         first = (
-            f"update {self.update}  {trained}valid loss {self.valid_loss:.3f}  BLEU {self.bleu:.2f}  "
-            f"chrF {self.chrf:.2f}  {self.seconds:.0f} s"
+            f"update {self.update}  {trained}valid loss {self.valid_loss:.3f}  "
+            f"BLEU {self.bleu:.2f}  chrF {self.chrf:.2f}  {self.seconds:.0f} s"
         )
         sets = [
             f"  {name}  BLEU {each['bleu']:.2f}  chrF {each['chrf']:.2f}"
@@ -34,30 +33,26 @@ class Validation:
         return "\n".join([first, *sets])
 
     def quality(self, metric: str) -> tuple[float, float]:
-        """Returns a key that is greater for a better model: the metric, rounded as it is printed, then the loss."""
+        """Returns a key that is greater for a better model: metric as printed, then loss."""
         return 0.0 if metric == "loss" else round(getattr(self, metric), 2), -self.valid_loss
 
 
 @dataclass(frozen=True)
 class Progress:
     update: int = 0
-    batch: int = (
-        0  # number of the next batch; 0 in trainings of versions whose epochs had other batches
-    )
+    batch: int = 0  # number of the next batch
     begin: int = 0  # updates of another training, which this one continues
     seconds: float = 0.0
-    loss: float = (
-        0.0  # in nats, summed over the target tokens since the last validation that counts
-    )
+    loss: float = 0.0  # in nats, summed over the tokens since the last validation that counts
     tokens: float = 0.0  # number of these target tokens
     skipped: int = 0  # updates whose loss or gradient was not finite
     skipped_in_a_row: int = 0
     bad_validations: int = 0  # in a row without improvement
     validations: tuple[Validation, ...] = ()
     metric: str = "bleu"  # ranks the validations: bleu, chrf or loss
-    tokenizer: str = ""  # of BLEU; empty in older trainings
-    search: str = ""  # how the validation text is translated; empty in older trainings
-    ranked_from: int = 0  # number of the first validation that is ranked so; the earlier ones were ranked otherwise
+    tokenizer: str = ""  # of BLEU
+    search: str = ""  # how the validation text is translated
+    ranked_from: int = 0  # number of the first validation that is ranked so
 
     @property
     def best(self) -> Validation | None:
@@ -79,11 +74,11 @@ class Progress:
         return bool(self.validations) and self.validations[-1].update == self.update
 
     def plateaus(self, length: int) -> int:
-        """Returns how often the validation loss did not fall below its minimum for `length` validations in a row."""
+        """Counts plateaus: `length` validations in a row whose loss is not below the minimum."""
         found = 0
         waited = 0
         least = float("inf")
-        for loss in (each.valid_loss for each in self.validations if each.counts):
+        for loss in [each.valid_loss for each in self.validations if each.counts]:
             waited = 0 if loss < least else waited + 1
             least = min(least, loss)
             if waited == length:
@@ -110,9 +105,9 @@ class Progress:
 
         The loss depends neither on the tokenizer nor on the search, and chrF not on the tokenizer.
         """
-        same_bleu = self.tokenizer in ("", tokenizer)
-        same_search = self.search in ("", search)
-        same = {"bleu": same_bleu and same_search, "chrf": same_search, "loss": True}[metric]
+        same_search = self.search == search
+        same_bleu = self.tokenizer == tokenizer and same_search
+        same = {"bleu": same_bleu, "chrf": same_search, "loss": True}[metric]
         if metric == self.metric and same:
             return replace(self, tokenizer=tokenizer, search=search)
         ranking = {"metric": metric, "tokenizer": tokenizer, "search": search}

@@ -20,7 +20,8 @@ import tensorflow as tf
 from ..errors import UserError
 from .interruption import restored_handlers
 
-HELD_PORT = "NMT_HELD_PORT"  # variable of the environment: descriptor of a socket that reserves the port of a process
+# Variable of the environment: descriptor of a socket that reserves the port of a process.
+HELD_PORT = "NMT_HELD_PORT"
 _ADDRESS = re.compile(r"\S+:\d{1,5}")
 _LONGEST = 300  # characters of TensorFlow's reason that a message quotes
 
@@ -59,7 +60,7 @@ class Replicas:
         """
         return flag if self.count == 1 else float(self.sum(tf.constant(float(flag)))) > 0
 
-    def leave(self) -> None:
+    def final_barrier(self) -> None:
         """Waits until all processes are here. Afterwards this process may end, and the others do
         not fail.
 
@@ -99,9 +100,9 @@ class Replicas:
             [[self.rank]], tf.constant([digests], tf.int64), [self.count, len(digests)]
         )
         rows = self.sum(rows).numpy()
-        if differing := [
-            name for name, column in zip(values, rows.T, strict=True) if len(set(column)) > 1
-        ]:
+        columns = dict(zip(values, rows.T, strict=True))
+        differing = [name for name, column in columns.items() if len(set(column)) > 1]
+        if differing:
             raise UserError(
                 f"the {self.count} processes of this training differ in {', '.join(differing)}; "
                 "start all with the same command, files and code"
@@ -109,33 +110,31 @@ class Replicas:
 
     def _sum_of_all(self, values):
         def reduce(values):
-            values = tf.nest.map_structure(
-                tf.identity, values, expand_composites=True
-            )  # gives them a device
-            return tf.distribute.get_replica_context().all_reduce(
-                tf.distribute.ReduceOp.SUM, values
-            )
+            # The copies have a device.
+            values = tf.nest.map_structure(tf.identity, values, expand_composites=True)
+            context = tf.distribute.get_replica_context()
+            return context.all_reduce(tf.distribute.ReduceOp.SUM, values)
 
         return self._strategy.run(reduce, (values,))
 
 
 def read_cluster() -> tuple[list[str], int]:
-    """Returns the addresses of the processes that TF_CONFIG names, none without it, and the rank of this one."""
-    if not (text := os.environ.get("TF_CONFIG", "")):
+    """Returns the addresses of the processes that TF_CONFIG names, and the rank of this one."""
+    text = os.environ.get("TF_CONFIG", "")
+    if not text:
         return [], 0
     try:
         config = json.loads(text)
         cluster = config.get("cluster", {})
         task = config.get("task", {})
-        workers = [*cluster.get("chief", []), *cluster.get("worker", [])]
-        rank = int(task.get("index", 0)) + (
-            len(cluster.get("chief", [])) if task.get("type") == "worker" else 0
-        )
-        if wrong := [each for each in workers if not _ADDRESS.fullmatch(each)]:
+        chiefs = cluster.get("chief", [])
+        workers = [*chiefs, *cluster.get("worker", [])]
+        kind = task.get("type")
+        rank = int(task.get("index", 0)) + (len(chiefs) if kind == "worker" else 0)
+        wrong = [each for each in workers if not _ADDRESS.fullmatch(each)]
+        if wrong:
             raise ValueError(f"{wrong[0][:100]} is no address")
-        if workers and (
-            task.get("type") not in ("chief", "worker") or not 0 <= rank < len(workers)
-        ):
+        if workers and (kind not in ("chief", "worker") or not 0 <= rank < len(workers)):
             raise ValueError("the task is not one of the workers")
     except (AttributeError, OverflowError, RecursionError, TypeError, ValueError) as error:
         raise UserError(
@@ -166,8 +165,8 @@ def connect() -> Replicas:
         os.close(int(held))  # TensorFlow listens there now
     if strategy.num_replicas_in_sync != len(workers):
         raise UserError(
-            f"{len(workers)} processes have {strategy.num_replicas_in_sync} devices; start one process for each device "
-            "and name its GPU in CUDA_VISIBLE_DEVICES"
+            f"{len(workers)} processes have {strategy.num_replicas_in_sync} devices; start one "
+            "process for each device and name its GPU in CUDA_VISIBLE_DEVICES"
         )
     return Replicas(strategy, rank)
 
@@ -183,6 +182,7 @@ def _explained() -> Iterator[None]:
         _, _, reason = error.message.rpartition("aborted by: ")
         reason = " ".join(re.split("Additional GRPC|The error could be", reason)[0].split())
         raise UserError(
-            "another process of this training has ended or cannot be reached; its last line of output may say why; "
-            f"start all with the same command to resume the training ({type(error).__name__}: {reason[:_LONGEST]})"
+            "another process of this training has ended or cannot be reached; its last line of "
+            "output may say why; start all with the same command to resume the training "
+            f"({type(error).__name__}: {reason[:_LONGEST]})"
         ) from None

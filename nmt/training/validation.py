@@ -1,4 +1,4 @@
-"""Validation: the loss, and BLEU and chrF as sacreBLEU computes them, of a model on the validation set."""
+"""Measures a model on the validation set: loss, and BLEU and chrF as sacreBLEU computes them."""
 
 import math
 import unicodedata
@@ -26,8 +26,12 @@ _UNSPLIT = {
 class Validator:
     """Measures a model on the validation set.
 
-    Args: costs: Maps the ids of sources and targets to the cost of each pair. translate: Maps lines
-        to their translations, each with whether the limit of its length ended it.
+    Args:
+        costs: Maps the ids of sources and targets to the cost of each pair.
+        data: The validation set.
+        translate: Maps lines to their translations, each with whether the limit of its length
+            ended it.
+        config: The configuration of the training.
     """
 
     def __init__(
@@ -44,7 +48,7 @@ class Validator:
         self._guessing = math.log(data.target_words)
 
     def __call__(self) -> tuple[dict[str, Any], list[str], list[str]]:
-        """Returns the scores of the model, as fields of `Validation`, the translations, and what is to say of both."""
+        """Returns the scores, as fields of `Validation`, the translations, and notes to print."""
         loss = self._loss()
         notes = []
         if not math.isfinite(loss):
@@ -55,25 +59,24 @@ class Validator:
             pairs = zip(translations, self._data.decoded_prefixes, strict=True)
             translations = [text.removeprefix(prefix).lstrip() for text, prefix in pairs]
         scores = self._bleu_and_chrf(translations, self._data.references)
-        if cut := sum(is_cut for _, is_cut in found):
-            notes.append(
-                f"  {cut} of {len(found)} translations reached the limit of length and were cut"
-            )
-        if divergence := self.divergence(loss):
+        cut = sum(is_cut for _, is_cut in found)
+        if cut:
+            limit = "translations reached the limit of length and were cut"
+            notes.append(f"  {cut} of {len(found)} {limit}")
+        divergence = self.divergence(loss)
+        if divergence:
             notes.append(f"warning: {divergence}")
-        return (
-            {"valid_loss": loss, **scores, "sets": self._of_sets(translations)},
-            translations,
-            notes,
-        )
+        scores |= {"valid_loss": loss, "sets": self._of_sets(translations)}
+        return scores, translations, notes
 
     def _of_sets(self, translations: Sequence[str]) -> dict[str, dict[str, float]]:
         if len(self._data.sets) == 1:
             return {}
+        references = self._data.references
         return {
-            name: self._bleu_and_chrf(translations[lines], references)
+            name: self._bleu_and_chrf(translations[lines], references[lines])
             for name, lines in self._data.sets
-            if (references := self._data.references[lines])
+            if references[lines]
         }
 
     def _bleu_and_chrf(
@@ -86,27 +89,31 @@ class Validator:
         return dict(zip(("bleu", "chrf"), scores, strict=True))
 
     def divergence(self, loss: float) -> str:
-        """Returns a message if the loss is far above that of guessing, and an empty string otherwise."""
+        """Returns a message if the loss is far above that of guessing, else an empty string."""
         if loss <= 2 * self._guessing:
             return ""
         return (
-            f"the training diverges: the validation loss is {loss:.4g}, and guessing alone would give "
-            f"{self._guessing:.1f}; train again with a lower --learning_rate or more --warmup_steps"
+            f"the training diverges: the validation loss is {loss:.4g}, and guessing alone would "
+            f"give {self._guessing:.1f}; train again with a lower --learning_rate or more "
+            "--warmup_steps"
         )
 
     def _loss(self) -> float:
-        return float(self._costs(*self._data.ids).sum()) / sum(
-            len(target) + 1 for target in self._data.ids[1]
-        )
+        tokens = sum(len(target) + 1 for target in self._data.ids[1])
+        return float(self._costs(*self._data.ids).sum()) / tokens
 
 
 def validation_metrics(tokenizer: str) -> tuple[Metric, Metric]:
-    """Returns the metrics of a validation, BLEU with this tokenizer of sacreBLEU and chrF, both from 0 to 100."""
-    try:  # without smoothing, because smoothed BLEU is above 0 even if no four words in a row are right
+    """Returns BLEU with this tokenizer of sacreBLEU, and chrF, both from 0 to 100.
+
+    BLEU is not smoothed: smoothed, it is above 0 even if no four words in a row are right.
+    """
+    try:
         return sacrebleu.BLEU(tokenize=tokenizer, smooth_method="none"), sacrebleu.CHRF()
     except Exception as error:  # RuntimeError, ImportError and the errors of a download
+        reason = " ".join(str(error).split())
         raise UserError(
-            f"--valid_tokenizer {tokenizer} cannot be used: {' '.join(str(error).split())}; char needs nothing else"
+            f"--valid_tokenizer {tokenizer} cannot be used: {reason}; char needs nothing else"
         ) from None
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 
-from nmt.commands.processes import reserved_ports
+from nmt.commands.launcher import reserved_ports
 
 
 def free_ports(count):

@@ -44,7 +44,7 @@ TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 
         ),
         (
             {**TRANSFORMER, "transformer_num_heads": 5},
-            "--state_size is 64; it must be a multiple of --transformer_num_heads, which is 5",
+            "--state_size is 64; it must be a multiple of --transformer_num_heads (5)",
         ),
         (
             {**TRANSFORMER, "embedding_size": 15, "state_size": 15, "transformer_num_heads": 5},
@@ -70,6 +70,10 @@ TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 
         (
             {"rnn_dec_base_transition_depth": 1},
             "--rnn_dec_base_transition_depth is 1; it must be from 2 to 1000",
+        ),
+        (
+            {"layer_normalization_center": True},
+            "--layer_normalization_center needs --layer_normalization_type layernorm",
         ),
         ({"warmup_steps": 10}, "only with transformer or warmup-plateau-decay; leave it out"),
         (

@@ -186,7 +186,7 @@ def random_rnn(run, training, tmp_path):
         variable.assign(rng.normal(size=variable.shape))
     (tmp_path / "model").mkdir()
     save_system(system, tmp_path / "model", {})
-    save_checkpoint(tmp_path / "model" / BEST, system.model.variables, {}, system.made_with)
+    save_checkpoint(tmp_path / "model" / BEST, system.model.variables, {}, system.fingerprint)
 
 
 def test_any_line_gives_one_line_and_does_not_affect_others(run, random_rnn, tmp_path):

@@ -122,7 +122,7 @@ def test_a_malformed_config_is_refused(run, trained, tmp_path, content):
     assert said.startswith(("nmt: model/config.json", "nmt: --", "nmt: unknown option"))
 
 
-GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "models" / "none"
+GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "models" / "layernorm"
 
 
 @pytest.fixture
@@ -168,16 +168,6 @@ def huge_array(model):
                 file.write(bytes(2**20))
 
 
-def huge_header(model):
-    """The head of an array of 10**12 numbers, and no numbers."""
-    head = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        head, {"descr": "<f4", "fortran_order": False, "shape": (10**6, 10**6)}
-    )
-    rewrite(model / "best.npz", {first_weight(model / "best.npz"): head.getvalue()})
-    edit_json(model / "config.json", state_size=10**5)
-
-
 def link_out(name):
     def damage(model):
         (model / name).replace(model.parent / name)
@@ -210,19 +200,17 @@ def not_finite(path):
 
 
 DAMAGED = "best.npz is damaged"
-LARGER = "describes a model of .* layers and at least"
 HARM = {
     "compressed": (
         lambda model: rewrite(model / "best.npz", {}, zipfile.ZIP_DEFLATED),
         f"{DAMAGED} .*compressed",
     ),
     "huge array": (huge_array, f"{DAMAGED} .*compressed"),
-    "huge header": (huge_header, LARGER),
     "no magic": (weights(lambda path: {first_weight(path): b"nothing"}), DAMAGED),
     "state null": (weights(lambda path: {"state.npy": array("null")}), f"{DAMAGED} .*its state"),
     "state list": (weights(lambda path: {"state.npy": array("[]")}), f"{DAMAGED} .*its state"),
-    "made_with 3": (
-        weights(lambda path: {"state.npy": array('{"made_with": 3}')}),
+    "fingerprint 3": (
+        weights(lambda path: {"state.npy": array('{"fingerprint": 3}')}),
         f"{DAMAGED} .*its state",
     ),
     "not finite": (weights(not_finite), "in .*best.npz is not finite"),
@@ -241,19 +229,9 @@ HARM = {
         lambda model: edit_json(model / "config.json", rnn_enc_depth=10**6),
         "it must be above 0 and at most 1000",
     ),
-    "1000 levels": (lambda model: edit_json(model / "config.json", rnn_enc_depth=1000), LARGER),
-    "a wide embedding": (
-        lambda model: edit_json(model / "config.json", embedding_size=20_000),
-        LARGER,
-    ),
-    "a wide state": (lambda model: edit_json(model / "config.json", state_size=10**5), LARGER),
     "a state of 1e30": (
         lambda model: edit_json(model / "config.json", state_size=10**30),
         "--state_size is 10{30};",
-    ),
-    "a long dictionary": (
-        lambda model: edit_json(model / "config.json", source_vocab_sizes=10**7),
-        LARGER,
     ),
     "unknown option": (
         lambda model: edit_json(model / "config.json", colour=1),

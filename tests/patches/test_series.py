@@ -60,14 +60,22 @@ folders, x, gain = json.load(sys.stdin)
 built = []
 for folder in folders:
     sys.path.insert(0, folder)
-    from nmt.normalization import KINDS, build_normalization
+    from nmt.normalization import KINDS, Normalization, build_normalization, may_center
     assert sys.modules["nmt"].__file__.startswith(folder), sys.modules["nmt"].__file__
     built.append({})
     for kind in KINDS:
-        layer = build_normalization(kind, len(gain), "n")
+        layer = build_normalization(Normalization(kind), len(gain), "n")
         weights = layer.get_weights()
         layer.set_weights([np.array(gain), *weights[1:]] if weights else [])
-        built[-1][kind] = [np.asarray(layer(np.array(x, "float32"))).tolist(), len(weights)]
+        y = np.asarray(layer(np.array(x, "float32")))
+        built[-1][kind] = [y.tolist(), len(weights)]
+        if may_center(kind):
+            center = len(weights) == 1
+            other = build_normalization(Normalization(kind, center), len(gain), "n")
+            other.set_weights([np.array(gain), *([np.ones(len(gain))] if center else [])])
+            difference = np.asarray(other(np.array(x, "float32"))) - y
+            assert len(other.get_weights()) == 3 - len(weights)
+            assert np.allclose(difference, center, atol=1e-5), kind
     del sys.path[0], sys.modules["nmt.normalization"], sys.modules["nmt"]
 json.dump(built, sys.stdout)
 """

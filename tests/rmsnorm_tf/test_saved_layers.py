@@ -1,7 +1,4 @@
-"""Models that earlier versions saved load and give the same outputs.
-
-Keras 3.12 saved those named `*-keras-3-12`.
-"""
+"""Models that 0.1.0 saved load and give the same outputs."""
 
 import functools
 import json

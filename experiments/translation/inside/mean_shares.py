@@ -20,7 +20,7 @@ import tensorflow as tf
 
 from experiments.trials.probes import share_of_mean
 from nmt.model.layers import Block
-from nmt.normalization import build_normalization
+from nmt.normalization import Normalization, build_normalization
 from nmt.storage.checkpoints import kept_checkpoints, load_checkpoint
 from nmt.storage.files import atomic_write
 from nmt.system import System, build_system, load_system
@@ -38,7 +38,7 @@ def measure_shares(system: System, text: ParallelText) -> dict[str, float]:
     Args: system: The system. Its norms stay replaced. text: Sentence pairs. Some of all lengths are
         measured, one at a time, because padding would count.
     """
-    norms = record_inputs(system.model, system.config.layer_normalization_type)
+    norms = record_inputs(system.model, system.config.normalization)
     config = replace(system.config, valid_sample=None, valid_target_prefixes=None)
     data = ValidationData(text, system.vocabularies, config)
     pairs = sorted(zip(*data.ids, strict=True), key=lambda pair: max(map(len, pair)), reverse=True)
@@ -50,14 +50,16 @@ def measure_shares(system: System, text: ParallelText) -> dict[str, float]:
     return {path: share_of_mean(np.concatenate(found)) for path, found in rows.items()}
 
 
-def record_inputs(model: keras.Model, kind: str) -> dict[str, list[tf.Tensor]]:
+def record_inputs(model: keras.Model, normalization: Normalization) -> dict[str, list[tf.Tensor]]:
     """Makes every norm of a model append its inputs `[rows, units]` to a list when the model is
     called eagerly.
 
     The norms of this kind stay replaced. The lists come by the path of the norm in the model.
     """
     found: dict[str, list[tf.Tensor]] = {}
-    for path, owner, name in list(_norms(model, type(build_normalization(kind, 1, "norm")))):
+    for path, owner, name in list(
+        _norms(model, type(build_normalization(normalization, 1, "norm")))
+    ):
         found[path] = []
         setattr(owner, name, _recording(getattr(owner, name), found[path]))
     return found
@@ -96,7 +98,7 @@ def _by_update(model: Path, text: ParallelText) -> dict[int, dict[str, float]]:
     found = {0: measure_shares(build_system(config, config.dictionaries), text)}
     for path in kept_checkpoints(model):
         system = load_system(model)
-        load_checkpoint(path, system.model.variables, system.made_with)
+        load_checkpoint(path, system.model.variables, system.fingerprint)
         found[int(path.stem)] = measure_shares(system, text)
     return found
 

@@ -54,7 +54,7 @@ def main() -> None:
             variable.assign_add(keras.ops.full(variable.shape, options.centre))
     save_system(system, options.model, file_digests(config, open_cache()))
     variables = Update(system.model, config).variables
-    save_checkpoint(options.model / LAST, variables, asdict(Progress()), system.made_with)
+    save_checkpoint(options.model / LAST, variables, asdict(Progress()), system.fingerprint)
 
 
 if __name__ == "__main__":

@@ -24,17 +24,16 @@ def test_the_copy_has_all_kinds_and_all_code_that_runs_there(empty, tmp_path):
         "import nmt, nmt.normalization as seam, rmsnorm_tf\n"
         "import benchmarks.updates, experiments.translation.inside.recentre, nmt.commands.train\n"
         "print(*seam.KINDS)\n"
-        "print(seam.build_normalization('partial-0.125', 8, 'norm').partial)\n"
-        "print(seam.weight_of_kind('norm/scale', 'partial-0.125', 'layernorm'))\n"
+        "partial = seam.Normalization('partial-0.125')\n"
+        "print(seam.build_normalization(partial, 8, 'norm').partial)\n"
         "print(nmt.__file__, rmsnorm_tf.__file__, experiments.__file__, benchmarks.updates.__file__, sep='\\n')\n"
     )
     execute(empty, "-c", script, output=output)
-    kinds, partial, gain, *files = output.read_text().splitlines()[-7:]
+    kinds, partial, *files = output.read_text().splitlines()[-6:]
     assert {"none", "layernorm", "rmsnorm", "prmsnorm", "l2norm", "partial-0.125"} <= set(
         kinds.split()
     )
     assert partial == "0.125"
-    assert gain == "norm/gamma"
     assert all(file.startswith(str(empty.baseline)) for file in files)
     assert not (empty.baseline / "experiments" / "logs").exists()
 

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -312,7 +313,8 @@ def test_a_shard_that_cannot_be_written_whole_is_not_there(bulk, toy, tmp_path):
 
 @pytest.mark.slow
 def test_two_workers_translate_as_the_signature_does(bulk, tmp_path):
-    export = GOLDEN / "saved_model"
+    export = tmp_path / "saved_model"
+    shutil.unpack_archive(GOLDEN / "saved_model.zip", export)
     status, said, errors = bulk(*words_of(export, GOLDEN / "t*.en", chunk_lines=7), *TWO)
     assert status == 0, errors
     assert said.startswith("2 shards written with 412 lines; 412 lines translated in ")

@@ -4,12 +4,13 @@ import numpy as np
 import tensorflow as tf
 
 from nmt.model.additive_attention import AdditiveAttention
+from nmt.normalization import Normalization
 
 from .blocks import fill, layer_norm, normal
 
 
 def test_attention():
-    layer = AdditiveAttention(6, 3, "layernorm", "attention")
+    layer = AdditiveAttention(6, 3, Normalization("layernorm"), "attention")
     weights = fill(layer)
     context = normal(2, 4, 6)
     state = normal(2, 3)
@@ -31,7 +32,7 @@ def test_attention():
 
 
 def test_the_gradient_of_attention_is_that_of_its_equation():
-    layer = AdditiveAttention(6, 3, "none", "attention")
+    layer = AdditiveAttention(6, 3, Normalization("none"), "attention")
     fill(layer)
     to_hidden = layer.state_to_hidden.value
     to_score = layer.hidden_to_score.value

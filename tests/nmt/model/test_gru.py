@@ -5,6 +5,7 @@ import pytest
 import tensorflow as tf
 
 from nmt.model.gru import GRUMasks, GRUStep
+from nmt.normalization import Normalization
 
 from .blocks import fill, layer_norm, normal
 
@@ -39,7 +40,7 @@ def gru(x, h, weights, norm, bias_on_state):
     ("kind", "norm"), [("none", lambda x, weights, name: x), ("layernorm", layer_norm)]
 )
 def test_gru_step(kind, norm, bias_on_state):
-    layer = GRUStep(3, 4, kind, bias_on_state=bias_on_state, name="gru")
+    layer = GRUStep(3, 4, Normalization(kind), bias_on_state=bias_on_state, name="gru")
     weights = fill(layer)
     x = normal(2, 3)
     h = normal(2, 4)
@@ -52,7 +53,7 @@ def test_gru_step(kind, norm, bias_on_state):
 
 
 def test_gru_projects_all_time_steps_at_once(kind):
-    layer = GRUStep(3, 4, kind, name="gru")
+    layer = GRUStep(3, 4, Normalization(kind), name="gru")
     fill(layer)
     x = normal(2, 5, 3)
     for at_once, step_by_step in zip(
@@ -65,7 +66,7 @@ def test_gru_projects_all_time_steps_at_once(kind):
 
 def test_gru_masks_each_projection_on_its_own():
     """A mask of zeros for one projection removes exactly its contribution."""
-    layer = GRUStep(3, 4, "none", name="gru")
+    layer = GRUStep(3, 4, Normalization("none"), name="gru")
     weights = fill(layer)
     x = normal(2, 3)
     h = normal(2, 4)
@@ -85,7 +86,7 @@ def test_gru_masks_each_projection_on_its_own():
 
 
 def test_gates_start_as_two_independent_blocks():
-    layer = GRUStep(5, 6, "none", name="gru")
+    layer = GRUStep(5, 6, Normalization("none"), name="gru")
     blocks = np.split(layer.state_to_gates.numpy(), 2, axis=1)
     for block in blocks:
         np.testing.assert_allclose(block.T @ block, np.eye(6), atol=1e-5)

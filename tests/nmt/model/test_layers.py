@@ -5,12 +5,13 @@ import pytest
 import tensorflow as tf
 
 from nmt.model.layers import Embedding, Projection
+from nmt.normalization import Normalization
 
 from .blocks import fill, layer_norm, normal
 
 
 def test_projection_normalises_after_the_bias():
-    layer = Projection(3, 4, "layernorm", "projection")
+    layer = Projection(3, 4, Normalization("layernorm"), "projection")
     weights = fill(layer)
     x = normal(2, 5, 3)
     expected = layer_norm(x @ weights["kernel"] + weights["bias"], weights, "norm")
@@ -25,7 +26,7 @@ def test_embedding_of_no_word_is_zero():
 
 @pytest.mark.parametrize(("rows", "columns"), [(32, 32), (32, 24)])
 def test_square_matrices_start_orthogonal_and_others_small(rows, columns):
-    kernel = Projection(rows, columns, "none", "projection").kernel.numpy()
+    kernel = Projection(rows, columns, Normalization("none"), "projection").kernel.numpy()
     if rows == columns:
         np.testing.assert_allclose(kernel.T @ kernel, np.eye(rows), atol=1e-5)
     else:

@@ -274,6 +274,20 @@ def test_another_normalization_takes_the_gains(imported, system, kind):
     assert len(changed.model.variables) == len(former) - 16 + gains
 
 
+def test_an_option_decides_on_offsets(imported, system):
+    """The weights that are left follow from the other model; new offsets are zero."""
+    former = {each.path: each.numpy() for each in system.model.variables}
+    without = other_system(system, imported, layer_normalization_center=False)
+    (said,) = reload_weights(without, imported)
+    assert "its layernorm becomes layernorm without offsets: 8 weights" in said
+    paths = {each.path for each in without.model.variables}
+    assert former.keys() - paths == {path for path in former if path.endswith("norm/beta")}
+    for variable in without.model.variables:
+        np.testing.assert_array_equal(variable, former[variable.path])
+    with_offsets = other_system(system, imported, layer_normalization_center=True)
+    assert [each.path for each in with_offsets.model.variables] == list(former)
+
+
 def test_other_vocabularies_keep_the_words_that_both_have(imported, system, tmp_path):
     text = tmp_path / "text"
     text.write_text("a cat dog\nhen fox é\nzebra zoo\n" * 9, encoding="utf-8")

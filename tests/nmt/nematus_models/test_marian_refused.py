@@ -79,7 +79,6 @@ def compressed(folder):
         (options(d_model="x"), "must be of type int"),
         (options(d_model=17), "must be a multiple of"),
         (options(activation_function="tanh"), "--transformer_activation is 'tanh'"),
-        (options(d_model=100_000, encoder_layers=1000), "describes a model of"),
         (options(decoder_start_token_id=1), "must be the last id"),
         (options(pad_token_id=[48]), "must be the last id"),
         (options(vocab_size=48), "has 49 pieces"),

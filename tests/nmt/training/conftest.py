@@ -65,10 +65,9 @@ def make_trainer(write_lines, vocabulary):
 
         def train(expected=""):
             scorer = Scorer(vocabularies, model, DecodingOptions(normalization_alpha=0.0))
-            stopped_by = trainer.train(
-                data, Validator(scorer.costs_of_ids, valid, translated, config)
-            )
-            assert expected in stopped_by
+            trainer.require_updates_left(data)
+            validator = Validator(scorer.costs_of_ids, valid, translated, config)
+            assert expected in trainer.train(data, validator)
             return trainer.progress
 
         return train, model

@@ -67,16 +67,16 @@ def test_an_equal_validation_is_not_better():
 
 def test_another_ranking_begins_with_the_next_validation():
     """The file of the best model holds the first of these three, so no later one may be called the best unsaved."""
-    progress = after(10.0, 9.0, 8.0)
-    assert progress.ranked_by("bleu", "13a", "beam").best == progress.best
-    known = replace(progress, tokenizer="13a", search="beam")
+    known = replace(after(10.0, 9.0, 8.0), tokenizer="13a", search="beam")
+    assert known.ranked_by("bleu", "13a", "beam") == known
     for ranking in (("loss", "13a", "beam"), ("bleu", "char", "beam"), ("bleu", "13a", "greedy")):
         changed = validated(known.ranked_by(*ranking), 5.0, 3)
         assert (changed.best.update, changed.bad_validations) == (12, 0)
-    by_loss = replace(known, metric="loss")
-    assert (
-        by_loss.ranked_by("loss", "char", "greedy").best == by_loss.best
-    )  # the loss depends on neither
+    by_loss = replace(known, metric="loss")  # depends neither on the tokenizer nor on the search
+    assert by_loss.ranked_by("loss", "char", "greedy").best == by_loss.best
+    by_chrf = replace(known, metric="chrf")  # does not depend on the tokenizer
+    assert by_chrf.ranked_by("chrf", "char", "beam").best == by_chrf.best
+    assert by_chrf.ranked_by("chrf", "13a", "greedy").best is None
 
 
 @pytest.mark.parametrize(

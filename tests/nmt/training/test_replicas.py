@@ -166,26 +166,6 @@ def test_every_architecture_trains_as_one(begin, training, run, tmp_path, count,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [RNN, TRANSFORMER], ids=["rnn", "transformer"])
-def test_processes_train_as_one_in_bfloat16(begin, training, run, tmp_path, options):
-    """Sums in another order round otherwise, so the weights of both have errors of their own, of one size."""
-    words = [*training, "--finish_after", 50, "--batch_size", 10, "--learning_rate", 1e-3, *options]
-    assert run(*words, "-m", "float32")[0] == 0
-    words += ["--dtype", "mixed_bfloat16"]
-    assert statuses(begin(*[[*words, "-m", "two"]] * 2)) == [0, 0]
-    assert run(*words, "-m", "one")[0] == 0
-    two, one, exact = (weights(tmp_path / name) for name in ("two", "one", "float32"))
-    assert two.keys() == one.keys() == exact.keys()
-
-    def distance(some, others):
-        return np.sqrt(sum(np.sum((some[name] - others[name]) ** 2) for name in some))
-
-    assert distance(one, exact) > 0
-    assert distance(two, one) < 2 * distance(one, exact)
-    assert distance(two, exact) < 2 * distance(one, exact)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

@@ -62,8 +62,8 @@ def test_a_function_is_left_behind_when_the_process_may_stop():
 
     begun = time.monotonic()
     with pytest.raises(Interrupted):
-        interruptible(lambda: time.sleep(2), stop)
-    assert time.monotonic() - begun < 1
+        interruptible(lambda: time.sleep(60), stop)
+    assert time.monotonic() - begun < 30
 
 
 def test_an_ignored_signal_stays_ignored():

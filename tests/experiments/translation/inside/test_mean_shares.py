@@ -8,6 +8,7 @@ import pytest
 
 from experiments.translation.inside.mean_shares import main, measure_shares, record_inputs
 from nmt.config import make_config
+from nmt.normalization import Normalization
 from nmt.storage.checkpoints import BEST, KEPT, save_checkpoint
 from nmt.system import build_system, save_system
 from nmt.text.parallel_text import ParallelText
@@ -43,7 +44,7 @@ def make_system(folder, **options):
 
 def test_inputs_are_those_of_the_norm(folder):
     system = make_system(folder)
-    norms = record_inputs(system.model, "layernorm")
+    norms = record_inputs(system.model, Normalization("layernorm"))
     kernel = system.model.encoder.forward_stack[0].input_to_gates.numpy()
     x = np.ones((3, 4), np.float32)
     system.model.encoder.forward_stack[0].project_input(x)
@@ -96,7 +97,7 @@ def test_the_command_measures_before_the_training_and_at_every_kept_model(
         (BEST, np.eye(4, 8)),
     ):
         gates.assign(kernel)  # as trained
-        save_checkpoint(model / path, system.model.variables, {}, system.made_with)
+        save_checkpoint(model / path, system.model.variables, {}, system.fingerprint)
     to = tmp_path / "found.json"
     given = [
         "--model",

@@ -35,7 +35,7 @@ def test_only_these_matrices_are_recentred_before_the_first_update(moved, tmp_pa
     ordinary = build_system(config, config.dictionaries).model.trainable_variables
     system = open_system(config, model, config)  # as `nmt train` does to continue
     progress = load_checkpoint(
-        model / LAST, Update(system.model, config).variables, system.made_with
+        model / LAST, Update(system.model, config).variables, system.fingerprint
     )
     assert progress["update"] == 0
     for before, after in zip(ordinary, system.model.trainable_variables, strict=True):
