@@ -59,7 +59,7 @@ def matching(pattern: str, paths: list[str]) -> list[str]:
 
 
 def absolute(path: str) -> str:
-    """Returns a path without links, relative parts and a slash at the end: workers have another working directory."""
+    """Returns an absolute path without links: workers have another working directory."""
     return path.rstrip("/") if "://" in path else os.path.realpath(path)
 
 
@@ -85,7 +85,7 @@ def plain(path: str) -> str:
 
 @contextmanager
 def local(folder: str) -> Iterator[str]:
-    """Yields a local folder with the files of another one, because TensorFlow itself reads no object store."""
+    """Yields a local copy of a folder: TensorFlow itself reads no object store."""
     if "://" not in folder:
         yield folder
         return

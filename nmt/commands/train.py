@@ -195,9 +195,7 @@ def _train_on_texts(trainer: Trainer, update: Update, system: System, directory:
     _say_result(trainer.progress, reason, directory, validate)
 
 
-def _read_training_text(
-    config: Config, vocabularies: Vocabularies, cache: Cache
-) -> tuple[ParallelText, TrainingData]:
+def _read_training_text(config: Config, vocabularies: Vocabularies, cache: Cache) -> TrainingData:
     """Reads the training text and prints how many pairs are left out."""
     text = ParallelText(config.source_dataset, config.target_dataset)
     data = TrainingData(text, vocabularies, config, cache)
@@ -212,7 +210,7 @@ def _read_training_text(
     )
     if config.dataset_weights:
         log.info(f"an epoch takes {data.pairs_per_epoch} pairs, by --dataset_weights")
-    return text, data
+    return data
 
 
 def _read_texts(
@@ -228,8 +226,8 @@ def _read_texts(
     valid = ValidationData(
         valid_text, vocabularies, config
     )  # first: it is soon read, and may have a fault
-    text, data = _read_training_text(config, vocabularies, cache)
-    if shared := valid_text.shared_with(text, cache):
+    data = _read_training_text(config, vocabularies, cache)
+    if shared := data.shared_with(valid_text):
         log.warning(f"{shared} of the {valid.pairs} validation pairs are also training pairs")
     if cannot_split(config.valid_tokenizer, valid.references):
         log.warning(

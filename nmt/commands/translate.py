@@ -42,9 +42,10 @@ def run(arguments: argparse.Namespace) -> None:
     use_cores_for_batches()
     system = load_ensemble(arguments.model)
     translator = system.translator(options)
-    aligner = (
-        Aligner(system.vocabularies.source, system.model, options.batch_size) if aligns else None
-    )
+    aligner = None
+    if aligns:
+        source = system.vocabularies.source
+        aligner = Aligner(source, system.model, options.batch_size, arguments.alignment_layer)
     numbers = collections.defaultdict(list)  # of the lines with a note, from 1
     with contextlib.ExitStack() as files:
         text = files.enter_context(open_input(arguments.input))

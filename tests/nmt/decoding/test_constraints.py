@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from nmt.decoding.constraints import constrain
 from nmt.decoding.options import CONSTANT, FACTOR, DecodingOptions
-from nmt.decoding.sampling import draws, sample
+from nmt.decoding.sampling import sample
 from nmt.decoding.search import Hypotheses, beam_search
 from nmt.errors import UserError
 from tests.nmt.decoding.scripted import END, START, exhaustive, random_table, scripted
@@ -22,11 +22,12 @@ CASES = [
     {"no_repeat_ngram": 3},
     {"min_length": 3, "suppress_unknown": True, "no_repeat_ngram": 2},
 ]
+# Of two words, three that differ.
 NOTHING = {
     "min_length": 3,
     "suppress_unknown": True,
     "no_repeat_ngram": 1,
-}  # of two words, three that differ
+}
 cases = pytest.mark.parametrize("case", CASES, ids=str)
 
 
@@ -143,10 +144,14 @@ def test_translations_begin_with_their_prefixes_at_full_cost(case):
 def test_samples_begin_with_their_prefixes():
     table = np.full([4, 4, 4], 0.25)
     options = DecodingOptions(beam_size=50, n_best=True, translation_strategy="sampling")
-    uniforms = np.stack([draws(options, (line, 0), 3) for line in range(2)])
+    numbers = tf.range(2, dtype=tf.int64)
     limits = [3, 3]
-    step, state, memory = constrained([table] * 2, options, limits, [[2], [3, 1]])
-    found = sample(step, state, memory, options, uniforms, limits=limits, start=START)
+
+    def run():
+        given = constrained([table] * 2, options, limits, [[2], [3, 1]])
+        return sample(*given, options, numbers, limits=limits, start=START)
+
+    found = tf.function(run)()
     words = found.words.numpy()
     assert set(words[0, :, 0]) == {2}
     assert set(map(tuple, words[1, :, :2])) == {(3, 1)}
@@ -160,9 +165,8 @@ def test_a_narrow_beam_is_that_of_numpy(case, beam_size):
     """For sentences with limits of their own, some of which leave the batch early, and a model that likes to repeat."""
     rng = np.random.default_rng(5)
     limits = [8, 3, 5, 8, 8, 4, 6, 7, 8, 3]
-    tables = [
-        random_table(rng, 2, 7)[:1] * rng.uniform(0.9, 1.0, [9, 7, 7]) for _ in limits
-    ]  # without ties
+    # Without ties.
+    tables = [random_table(rng, 2, 7)[:1] * rng.uniform(0.9, 1.0, [9, 7, 7]) for _ in limits]
     options = DecodingOptions(beam_size=beam_size, **case)
     found = search(tables, options, limits)
     free = search(tables, DecodingOptions(beam_size=beam_size), limits).words[:, 0]
@@ -192,11 +196,11 @@ def test_samples_are_allowed_and_cost_what_the_model_says(case):
     rng = np.random.default_rng(7)
     table = random_table(rng, 4, 4)
     options = DecodingOptions(beam_size=500, n_best=True, translation_strategy="sampling", **case)
-    uniforms = np.stack([draws(options, (0, 0), 3)])
+    numbers = tf.range(1, dtype=tf.int64)
 
     def run():
         return sample(
-            *constrained([table], options, [3]), options, uniforms, limits=[3], start=START
+            *constrained([table], options, [3]), options, numbers, limits=[3], start=START
         )
 
     found = Hypotheses(*(x.numpy()[0] for x in tf.function(run)()))
@@ -218,8 +222,21 @@ def test_samples_are_allowed_and_cost_what_the_model_says(case):
     )
 
 
+@pytest.mark.parametrize("start", [START, 1])
+def test_the_word_before_the_first_is_no_word_of_an_ngram(start):
+    """A Transformer begins with id 1, which is a word too."""
+    options = DecodingOptions(beam_size=40, no_repeat_ngram=1)
+
+    def run():
+        given = constrained([np.full([4, 4, 4], 0.25)], options, [3])
+        return beam_search(*given, beam_size=40, alpha=1.0, limits=tf.constant([3]), start=start)
+
+    found = Hypotheses(*(x.numpy()[0] for x in tf.function(run)()))
+    words = {tuple(each[each > 0]) for each in found.words[np.isfinite(found.costs)]}
+    assert words == {each for n in range(4) for each in itertools.permutations((1, 2, 3), n)}
+
+
 def test_what_is_allowed_is_drawn_with_its_share_of_the_probability():
-    """Also by the largest random number, which rounding could take to the last word."""
     tables = np.full([20, 2, 4, 4], [0.4, 0.1, 0.2, 0.3])
     options = DecodingOptions(
         beam_size=1000,
@@ -228,12 +245,15 @@ def test_what_is_allowed_is_drawn_with_its_share_of_the_probability():
         min_length=1,
         suppress_unknown=True,
     )
-    uniforms = np.stack([draws(options, (line, 0), 1) for line in range(20)])
-    uniforms[0, 0] = np.nextafter(np.float32(1), np.float32(0))
+    numbers = tf.range(20, dtype=tf.int64)
     limits = [1] * 20
-    found = sample(
-        *constrained(tables, options, limits), options, uniforms, limits=limits, start=START
-    )
+
+    def run():
+        return sample(
+            *constrained(tables, options, limits), options, numbers, limits=limits, start=START
+        )
+
+    found = tf.function(run)()
     frequencies = np.bincount(found.words.numpy()[:, :, 0].ravel(), minlength=4) / 20_000
     np.testing.assert_allclose(frequencies, [0, 1 / 3, 2 / 3, 0], atol=0.01)
     assert frequencies[END] == frequencies[UNKNOWN] == 0

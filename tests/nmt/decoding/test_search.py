@@ -50,10 +50,11 @@ def test_sentences_whose_search_has_stopped_leave_the_batch():
     assert sizes[0] == 8
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] == 1
+    # The hypotheses are equal at the first step.
     assert rows == [
         8,
         *(2 * size for size in sizes[1:]),
-    ]  # the hypotheses are equal at the first step
+    ]
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0])

@@ -81,6 +81,7 @@ class Transcription:
         self.activation = ACTIVATIONS[activation]
         self.waves = waves
         self.first = first
+        self.shares = {}  # what each attention was, the mean of its heads
 
     def norm(self, x, name):
         return layer_norm(x, self.weights, name)
@@ -96,10 +97,13 @@ class Transcription:
             for y, part in ((x, "queries"), (memory, "keys"), (memory, "values"))
         )
         found = []
+        shares = []
         for head in np.split(np.arange(UNITS), HEADS):
             scores = q[:, head] @ k[:, head].T / np.sqrt(UNITS / HEADS)
             hidden = np.triu(np.full(scores.shape, -np.inf), 1) if causal else 0.0
-            found.append(softmax(scores + hidden) @ v[:, head])
+            shares.append(softmax(scores + hidden))
+            found.append(shares[-1] @ v[:, head])
+        self.shares[name] = np.mean(shares, 0)
         return np.concatenate(found, -1) @ self.weights[f"{name}/output"] + self.weights.get(
             f"{name}/output_bias", 0
         )
@@ -156,6 +160,19 @@ def test_the_equations(position):
         np.testing.assert_allclose(
             found[row], transcription.logits(source, TARGET[row]), rtol=1e-4, atol=1e-4
         )
+
+
+@pytest.mark.parametrize("position", ["pre", "post"])
+def test_the_attention_of_a_layer_is_the_mean_of_its_heads(position):
+    """By default of the last but one. Padding of the source gets none."""
+    model = make("layernorm", position)
+    transcription = Transcription(model, position)
+    transcription.logits(SOURCE[1, :2], TARGET[1])
+    for given, layer in (({"layer": 1}, 1), ({"layer": 2}, 2), ({}, 1)):
+        found = model.attention(SOURCE, SOURCE_MASK, TARGET, **given).numpy()[1]
+        expected = transcription.shares[f"decoder/layer_{layer}/cross_attention"]
+        np.testing.assert_allclose(found[:, :2], expected, rtol=1e-4)
+        assert not found[:, 2].any()
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
