@@ -164,6 +164,7 @@ def _train_on_texts(trainer: Trainer, update: Update, system: System, directory:
     )
 
     def translate(sources):
+        translator.refresh()
         return [
             (line.texts[0], line.cut[0])
             for line in translator.lines(sources, prefixes=valid.prefixes)

@@ -142,7 +142,8 @@ class Translator(tf.Module):
             given = tf.concat([ids, prefixes], 1)
         state, memory = self._encode(*pad(ids))
         unknowns = self._target_vocabulary.unknowns
-        step = self._make_step(self._pack([weight.value() for weight in self._step_weights]))
+        # As variables: a loop passes tensors of outside on from turn to turn, which takes time.
+        step = self._make_step(self._pack(list(self._step_weights)))
         step, *start = constrain(step, state, memory, options, unknowns, limits, prefixes)
         if options.samples:
             found = sample(step, *start, options, numbers, limits=limits, start=self._first_word)
