@@ -1,4 +1,6 @@
-"""Options that forbid words, on scripted probabilities: the search equals one in NumPy over what is allowed."""
+"""Options that forbid words, on scripted probabilities: the search equals one in NumPy over what is
+allowed.
+"""
 
 import itertools
 
@@ -32,7 +34,9 @@ cases = pytest.mark.parametrize("case", CASES, ids=str)
 
 
 def allowed(sequence, options, ended, begun=0):
-    """Returns whether a translation may be, or begin with, this sequence, of which the first words are a prefix."""
+    """Returns whether a translation may be, or begin with, this sequence, of which the first words
+    are a prefix.
+    """
     size = options.no_repeat_ngram or len(sequence) + 1
     grams = [sequence[i : i + size] for i in range(len(sequence) - size + 1)]
     return (
@@ -69,7 +73,9 @@ def search(tables, options, limits, prefixes=None):
 
 
 def beam_in_numpy(table, options, limit):
-    """Returns (score, words) of the translations that a beam search finds, best first; see `search.py`."""
+    """Returns (score, words) of the translations that a beam search finds, best first; see
+    `search.py`.
+    """
     size = options.beam_size
     alpha = options.normalization_alpha
     live = [(0.0, ())]
@@ -95,7 +101,9 @@ def beam_in_numpy(table, options, limit):
 
 
 def assert_found(found, expected, alpha):
-    """Checks the hypotheses of a sentence, best first; places without one have infinite costs and no words."""
+    """Checks the hypotheses of a sentence, best first; places without one have infinite costs and
+    no words.
+    """
     for i, (score, sequence) in enumerate(expected):
         assert tuple(found.words[i][: found.lengths[i]]) == sequence
         np.testing.assert_allclose(found.scores[i], score, rtol=1e-5)
@@ -124,7 +132,9 @@ def test_a_wide_beam_finds_all_that_is_allowed(case, alpha):
 
 @pytest.mark.parametrize("case", [{}, {"min_length": 2, "no_repeat_ngram": 1}], ids=str)
 def test_translations_begin_with_their_prefixes_at_full_cost(case):
-    """Whatever the options forbid: a prefix has a word twice, an unknown word, or as many words as the limit."""
+    """Whatever the options forbid: a prefix has a word twice, an unknown word, or as many words as
+    the limit.
+    """
     rng = np.random.default_rng(3)
     prefixes = [(1, 1), (), (UNKNOWN,), (2, 1, 2)]
     tables = [random_table(rng, 4, 4) for _ in prefixes]
@@ -162,7 +172,9 @@ def test_samples_begin_with_their_prefixes():
 @pytest.mark.parametrize("beam_size", [1, 3])
 @cases
 def test_a_narrow_beam_is_that_of_numpy(case, beam_size):
-    """For sentences with limits of their own, some of which leave the batch early, and a model that likes to repeat."""
+    """For sentences with limits of their own, some of which leave the batch early, and a model that
+    likes to repeat.
+    """
     rng = np.random.default_rng(5)
     limits = [8, 3, 5, 8, 8, 4, 6, 7, 8, 3]
     # Without ties.

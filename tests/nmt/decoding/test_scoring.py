@@ -69,7 +69,9 @@ def test_a_pair_without_a_finite_cost_is_not_taken_for_one_that_is_too_long(voca
 
 
 class Widths:
-    """A model whose cost of a pair is its number of target words; it notes the sizes of its batches."""
+    """A model whose cost of a pair is its number of target words; it notes the sizes of its
+    batches.
+    """
 
     def __init__(self):
         self.sizes = []

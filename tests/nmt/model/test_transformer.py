@@ -1,4 +1,6 @@
-"""The Transformer: its equations, and what padding, dropout and step-by-step decoding may and may not change."""
+"""The Transformer: its equations, and what padding, dropout and step-by-step decoding may and may
+not change.
+"""
 
 import math
 
@@ -43,7 +45,9 @@ RATES = {  # name -> option
 
 
 def make(kind="layernorm", position="pre", rate=None, depths=(1, 2), **options):
-    """Makes a small model of 6 words a side with random weights; half of what one of `RATES` names is dropped."""
+    """Makes a small model of 6 words a side with random weights; half of what one of `RATES` names
+    is dropped.
+    """
     config = Config(
         state_size=UNITS,
         layer_normalization_type=kind,
@@ -234,7 +238,9 @@ def test_decoding_step_by_step_equals_the_whole_sentence(model):
 
 
 def test_the_state_has_a_row_for_each_hypothesis(model):
-    """Exchanging the rows of a sentence exchanges what follows; a row taken twice is followed by the same twice."""
+    """Exchanging the rows of a sentence exchanges what follows; a row taken twice is followed by
+    the same twice.
+    """
     state, memory = model.encode(SOURCE[:1], SOURCE_MASK[:1])
     step = model.make_step()
     state = tf.repeat(state, 2, axis=0)
@@ -285,7 +291,9 @@ def test_the_total_cost_is_the_sum_of_costs_and_has_its_gradient(tied, shared):
 
 
 def test_label_smoothing_is_that_of_nematus():
-    """The right word keeps 1 - e, the others share e; a prediction equal to the smoothed labels costs nothing."""
+    """The right word keeps 1 - e, the others share e; a prediction equal to the smoothed labels
+    costs nothing.
+    """
     model = make()
     smoothing = 0.1
     wanted = np.where(np.eye(6)[TARGET] == 1, 1 - smoothing, smoothing / 5)

@@ -127,7 +127,9 @@ def test_training_batches_have_static_widths_and_filled_rows(make_data):
 
 
 def test_an_epoch_has_every_pair_once_and_its_own_order(make_data):
-    """Twenty lines of two widths, in seven batches; the last of them is the only one that is not full."""
+    """Twenty lines of two widths, in seven batches; the last of them is the only one that is not
+    full.
+    """
     lines = [" ".join(words) for words in itertools.product("abcd", repeat=2)] + [
         " ".join("abcd" * 3)
     ] * 4

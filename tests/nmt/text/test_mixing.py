@@ -1,4 +1,6 @@
-"""Corpora mixed by weights: every pair as often as its corpus weighs, in an order that seed and epoch decide."""
+"""Corpora mixed by weights: every pair as often as its corpus weighs, in an order that seed and
+epoch decide.
+"""
 
 import collections
 
