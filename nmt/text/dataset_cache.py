@@ -65,7 +65,7 @@ def token_ids(paths: Sequence[Path], vocabulary: Vocabulary, cache: Cache) -> Ra
         return tuple(found.numpy() for found in traced(tf.constant(block[:-1])))
 
     return _prepare(
-        "hashed-ids", paths, cache, encoder, dtype, _versions(vocabulary.digest, vocabulary.size)
+        "ids", paths, cache, encoder, dtype, _versions(vocabulary.digest, vocabulary.size, "hashes")
     )
 
 

@@ -38,7 +38,7 @@ def draw(options, first=0):
     def run():
         return sample(step, state, (), options, numbers, limits=limits, start=-1)
 
-    return tf.function(run)()
+    return tf.function(run, autograph=False)()
 
 
 @pytest.mark.parametrize(

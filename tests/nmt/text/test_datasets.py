@@ -314,7 +314,7 @@ def test_prepared_texts_give_the_same_batches(write_lines, vocabulary, tmp_path)
         return take(training_data(ParallelText(*text), vocabulary, **options), 6)
 
     expected = batches(*[write_lines("all", lines)] * 2)
-    for name in ("", "record.json", "flat", "ends", ""):
+    for name in ("", "record.json", "flat", "ends", "hashes", ""):
         found = batches(files, files)
         assert all((x[0] == y[0]).all() for x, y in zip(expected, found, strict=True))
         damaged = list((tmp_path / "cache").glob(f"ids-*/{name}*")) if name else []
