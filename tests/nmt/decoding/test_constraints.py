@@ -55,7 +55,7 @@ def constrained(tables, options, limits, prefixes=None):
         if prefixes is None
         else tf.ragged.constant(list(map(list, prefixes)), tf.int32, ragged_rank=1)
     )
-    given = {"unknowns": (UNKNOWN,), "limits": tf.constant(limits), "prefixes": prefixes}
+    given = {"unknowns": (UNKNOWN,), "limits": tf.convert_to_tensor(limits), "prefixes": prefixes}
     return constrain(scripted(tables), state, tf.range(len(tables)), options, **given)
 
 
