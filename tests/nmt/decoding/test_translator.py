@@ -78,6 +78,17 @@ def test_scores_are_the_costs_of_the_translations(make_random_model, vocabulary)
             )
 
 
+def test_a_refreshed_translator_follows_the_weights(make_random_model, vocabulary):
+    """It has kept the table of the output layer."""
+    model = make_random_model("layernorm", vocabulary)
+    both = Vocabularies(vocabulary, vocabulary)
+    translator = Translator(both, model, OPTIONS)
+    for weight in model.weights:
+        weight.assign(-weight)
+    translator.refresh()
+    assert beams(translator, LINES) == beams(Translator(both, model, OPTIONS), LINES)
+
+
 def test_long_lines_are_translated_as_each_alone(make_translator, vocabulary):
     """Together they have more tokens than a batch may have."""
     lines = [" ".join("abcd"[(i + j) % 4] for j in range(900 + i)) for i in range(20)] + ["a b"]
