@@ -106,7 +106,7 @@ class MultiHeadAttention(Block):
             found += tf.unstack(tf.transpose(split, [2, 0, 3, 1, 4]))
         return found
 
-    def weights(
+    def attention_weights(
         self, queries: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor, forward: ForwardPass
     ) -> tf.Tensor:
         """Returns the weight of each position of the memory, `[batch, heads, time, memory_time]`,
@@ -125,7 +125,7 @@ class MultiHeadAttention(Block):
             memory: The keys and values, of `memory_time` positions.
             bias: Added to the scores; it broadcasts to `[batch, heads, time, memory_time]`.
         """
-        weights = self.weights(queries, memory, bias, forward)
+        weights = self.attention_weights(queries, memory, bias, forward)
         sizes = tf.shape(weights)
         weights = drop(weights, forward.draw(self.weight_rate, sizes))
         weights = drop(weights, forward.draw(self.head_rate, [sizes[0], sizes[1], 1, 1]))

@@ -126,7 +126,7 @@ class TransformerLayer(Block):
         forward = ForwardPass()
         x, _ = self._attend_words(x, sizes, bias, self.attention.projections, None, forward)
         queries = self._source_queries(x, sizes, forward)
-        weights = self.cross_attention.weights(queries, source, source_bias, forward)
+        weights = self.cross_attention.attention_weights(queries, source, source_bias, forward)
         return tf.reduce_mean(weights, 1)
 
     def _attend_words(
