@@ -1,4 +1,4 @@
-"""Work on all cores of the machine: in threads if it releases the GIL, as TensorFlow's does, or in processes."""
+"""Work on all cores: in threads if it releases the GIL, as TensorFlow's does, or in processes."""
 
 import collections
 import contextlib
@@ -20,9 +20,10 @@ _SPAWN = multiprocessing.get_context("spawn")  # TensorFlow does not survive a f
 def cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
     """Returns the number of cores that this process may use.
 
-    Args: quota: File in which Linux says how much processor time a container gets: microseconds of
-        each period, and the
-            period, such as `150000 100000` for one core and a half, or `max 100000` for all.
+    Args:
+        quota: File in which Linux says how much processor time a container gets: microseconds of
+            each period, and the period, such as `150000 100000` for one core and a half, or `max
+            100000` for all.
     """
     usable = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -36,7 +37,7 @@ def cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
 def parallel_map(
     function: Callable[[Any], Any], items: Iterable, threads: int | None = None
 ) -> Iterator:
-    """Yields the result of each item, in order, computed in threads (by default one a core) a few items ahead."""
+    """Yields the result of each item, in order, computed a few items ahead in threads."""
     threads = threads or cores()
     pool = ThreadPoolExecutor(threads)
     waiting = collections.deque()
@@ -62,9 +63,9 @@ class Process:
     and when this process ends in any way: then its pipe is closed. It imports the main module
     first, unless that was started as `python -m PACKAGE`.
 
-    Args: make: A class or function that returns the function, in the process, given the arguments.
-        Importing its module
-            must be fast.
+    Args:
+        make: A class or function that returns the function, in the process, given the arguments.
+            Importing its module must be fast.
         seconds: Longest time for an answer; by default, any.
     """
 
@@ -140,8 +141,8 @@ class ProcessPool:
             return process(*arguments)
         except Killed as error:
             raise UserError(
-                f"a process that {self._what} {error}; if memory ran out, make room or use fewer cores (taskset), and "
-                "start again"
+                f"a process that {self._what} {error}; if memory ran out, make room or use fewer "
+                "cores (taskset), and start again"
             ) from None
         finally:
             self._free.put(process)
@@ -149,7 +150,7 @@ class ProcessPool:
 
 def _serve(pipe: Connection, make: Callable[..., Callable], *arguments: Any) -> None:
     """Calls the function in a process of `Process`, until the pipe is closed."""
-    os.setsid()  # signals to the group, as of Ctrl-C, are for the process that asks: it still needs this one
+    os.setsid()  # Ctrl-C is for the process that asks, which still needs this one
     function = make(*arguments)
     with contextlib.suppress(EOFError, ConnectionError):
         while True:

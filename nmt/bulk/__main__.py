@@ -22,19 +22,18 @@ All other options go to Beam. On this machine:
 
   --direct_running_mode multi_processing --direct_num_workers N   N processes (default: one)
 
-Paths are local, or in an object store for which Beam has a package (gs://, s3://). A shard whose name ends in .gz is
-read and written compressed. Each line gives one line, in order. A line that is not UTF-8, is too long, or makes the
-model fail gives an empty line and an entry in OUTPUT/_bulk/failed. The same command again translates only the missing
-shards and chunks.
+Paths are local, or in an object store for which Beam has a package (gs://, s3://). A shard whose
+name ends in .gz is read and written compressed. Each line gives one line, in order. A line that is
+not UTF-8, is too long, or makes the model fail gives an empty line and an entry in
+OUTPUT/_bulk/failed. The same command again translates only the missing shards and chunks.
 """
 
 
 def main() -> None:
     arguments, words = parse(sys.argv[1:])
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # of the workers too
-    signal.signal(
-        signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM)
-    )  # so that the workers are ended
+    # So that the workers are ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         sys.exit(0 if translate(arguments, words) else 2)
     except KeyboardInterrupt:
@@ -124,7 +123,8 @@ def translate(arguments: argparse.Namespace, words: list[str]) -> bool:
     if stale:
         named = ", ".join(shard.target for shard in stale[:_NAMED])
         _say(
-            f"warning: translations of other texts are kept: {len(stale)} ({named}); remove those to be made again"
+            f"warning: translations of other texts are kept: {len(stale)} ({named}); "
+            "remove those to be made again"
         )
     Model(
         export, arguments.model_timeout, storage.local

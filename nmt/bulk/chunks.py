@@ -1,7 +1,8 @@
-"""Shards, the chunks that they are translated in, the files of translated chunks, and what a job reports."""
+"""Shards, the chunks that they are translated in, files of these, and reports."""
 
 import hashlib
 import json
+import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -76,16 +77,15 @@ class Report:
     translated: int = (
         0  # lines that this job translated; the others failed or are from an earlier run
     )
-    unreadable: dict[str, str] = field(
-        default_factory=dict
-    )  # shards that are missing in the output -> the reason
+    # Shards that are missing in the output -> the reason.
+    unreadable: dict[str, str] = field(default_factory=dict)
 
 
 def add(reports: Iterable[Report]) -> Report:
     given = [asdict(each) for each in reports]
     counts = ("shards", "lines", "failed", "translated")
     return Report(
-        **{name: sum(each[name] for each in given) for name in counts},
+        **{name: sum(map(operator.itemgetter(name), given)) for name in counts},
         unreadable={path: reason for each in given for path, reason in each["unreadable"].items()},
     )
 
@@ -111,7 +111,7 @@ def read_lines(file: BinaryIO, offset: int, lines: int, max_bytes: int) -> list[
 
 
 def _lines(file: BinaryIO, most: int) -> Iterator[tuple[bytes, int]]:
-    """Yields the start of each line, at most `most` bytes, and the length of all of it, which may not fit in memory."""
+    """Yields the start of each line, at most `most` bytes, and the length of all of it."""
     while start := file.readline(most):
         part = start
         length = len(start)
@@ -133,7 +133,7 @@ def _sentence(start: bytes, length: int, max_bytes: int, is_first: bool) -> byte
 
 
 def write_chunk(file: BinaryIO, results: Sequence[bytes | Failure], run: str) -> None:
-    """Writes the faults and the run of the job as a line of JSON, then the translations; without one, an empty line."""
+    """Writes a line of JSON with the failures and the run, then a line for each translation."""
     failed = [(i, each.reason) for i, each in enumerate(results) if isinstance(each, Failure)]
     file.write(json.dumps({"failed": failed, "run": run}).encode() + b"\n")
     file.writelines(text_of(each) + b"\n" for each in results)

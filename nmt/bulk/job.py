@@ -43,7 +43,8 @@ def find_shards(patterns: list[str], output: str) -> list[Shard]:
                 raise UserError(f"{both} have the same name; translate them into different folders")
             if "://" not in shard.source and os.path.isdir(shard.source):
                 raise UserError(
-                    f"{shard.source} is a folder; give files, or a pattern in quotes: '{shard.source}/*'"
+                    f"{shard.source} is a folder; give files, or a pattern in quotes: "
+                    f"'{shard.source}/*'"
                 )
             if shard.name == FOLDER:
                 raise UserError(
@@ -74,16 +75,15 @@ def prepare_output(job: Job) -> None:
 
 
 def missing(job: Job, shards: list[Shard]) -> tuple[list[Shard], list[Shard]]:
-    """Returns the shards that have no translation yet, and those whose translation is that of another text."""
-    there, records = (
-        {each.path for each in storage.find(f"{path}/*")} for path in (job.output, job.own("texts"))
-    )
+    """Returns the shards without a translation, and those with one of another text."""
+    there = {each.path for each in storage.find(f"{job.output}/*")}
+    records = {each.path for each in storage.find(job.own("texts/*"))}
     stale = [shard for shard in shards if shard.target in there and shard.record not in records]
     return [shard for shard in shards if shard.target not in there], stale
 
 
 def _fingerprint(export: str) -> str:
-    """Returns a digest of an export, without the data of the variables: their index holds a checksum of each."""
+    """Returns a digest of an export; the index of the variables holds a checksum of each."""
     if not storage.exists(f"{export}/saved_model.pb"):
         raise UserError(
             f"{export} has no saved_model.pb; give a folder that `python -m nmt export` wrote"

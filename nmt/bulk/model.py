@@ -1,4 +1,4 @@
-"""An export that translates in a process of its own, so that a line that kills it does not kill the worker too."""
+"""Translates with an export in a process of its own, which a line may kill."""
 
 import contextlib
 import functools
@@ -22,7 +22,7 @@ _LONGEST = 200  # characters of a reason
 
 @dataclass(frozen=True)
 class Failure:
-    """Takes the place of a line, or of its translation, and says why there is none, or none that is whole."""
+    """Stands for a line or translation that is missing or not whole, and says why."""
 
     reason: str
     text: bytes = b""  # what there is of the translation
@@ -49,9 +49,8 @@ class Model:
     def __init__(
         self, path: str, seconds: float, local: Callable[[str], Any] = contextlib.nullcontext
     ):
-        self._lock = (
-            threading.Lock()
-        )  # one call at a time, so that it is known which one kills the process
+        # One call at a time, so that it is known which one kills the process.
+        self._lock = threading.Lock()
         self._stack = contextlib.ExitStack()
         try:
             self._process = Process(_load, self._stack.enter_context(local(path)), seconds=seconds)
@@ -64,8 +63,10 @@ class Model:
     def __call__(self, lines: Sequence[bytes]) -> list[bytes | Failure]:
         """Returns the translation of each line, or a fault if the model cut it.
 
-        Raises: ModelError: The model fails; if there is only one line, twice: something else may be
-            the reason. TimeoutError: The model does not answer in time. Its process is killed.
+        Raises:
+            ModelError: The model fails; if there is only one line, twice: something else may be the
+                reason.
+            TimeoutError: The model does not answer in time. Its process is killed.
         """
         for is_last in (len(lines) > 1, True):
             try:
@@ -89,9 +90,8 @@ class Model:
 def _load(folder: str) -> Translate:
     """Returns the function of a process, which loads the export at its first call."""
     with contextlib.suppress(OSError):  # only Linux has it
-        Path("/proc/self/oom_score_adj").write_text(
-            "1000"
-        )  # if memory runs out, the worker is not the one to end
+        # If memory runs out, the worker is not the one to end.
+        Path("/proc/self/oom_score_adj").write_text("1000")
     worker = multiprocessing.parent_process()
     threading.Thread(
         target=lambda: (worker.join(), os._exit(0)), daemon=True
@@ -112,9 +112,8 @@ def _loaded(folder: str) -> tuple[Any, Any]:
     import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
 
     for gpu in tf.config.list_physical_devices("GPU"):
-        tf.config.experimental.set_memory_growth(
-            gpu, enable=True
-        )  # several processes load the export
+        # Several processes load the export.
+        tf.config.experimental.set_memory_growth(gpu, enable=True)
     return tf, tf.saved_model.load(folder)
 
 
@@ -138,7 +137,7 @@ def _translated(tf: Any, export: Any, lines: Sequence[bytes]) -> list[bytes | Fa
 
 
 def _joined(results: list[bytes | Failure], pieces: list[bytes]) -> bytes | Failure:
-    """Returns the translation of a line from those of its pieces, or a fault if one of them has one."""
+    """Returns the translation of a line from those of its pieces, or a failure of one."""
     text = join_pieces([text_of(each).decode(errors="surrogateescape") for each in results], pieces)
     text = text.encode(errors="surrogateescape")
     return next((Failure(each.reason, text) for each in results if isinstance(each, Failure)), text)
@@ -154,9 +153,10 @@ def translate_lines(model: Translate, lines: Sequence[bytes | Failure]) -> list[
 
     If the model fails, the lines are split in halves until each line that it fails on is alone.
 
-    Raises: ModelError: The model fails on an empty line too, so the fault is not in the lines.
+    Raises:
+        ModelError: The model fails on an empty line too, so the fault is not in the lines.
         TimeoutError: The model does not answer in time. No line is blamed: a slow machine may be
-        the reason.
+            the reason.
     """
     found = iter(_isolate(model, [line for line in lines if isinstance(line, bytes)]))
     return [line if isinstance(line, Failure) else next(found) for line in lines]

@@ -84,9 +84,8 @@ def build(pipeline: beam.Pipeline, job: Job, shards: list[Shard]) -> None:
 
 def find_chunks(shard: Shard, lines: int) -> Iterator[Chunk]:
     with storage.open_text(shard.source) as file:
-        yield from (
-            Chunk(shard, *each) for each in list(split(file, lines)) or [(0, 0, 0)]
-        )  # an empty text has one
+        # An empty text has one.
+        yield from (Chunk(shard, *each) for each in list(split(file, lines)) or [(0, 0, 0)])
 
 
 class Translate(beam.DoFn):

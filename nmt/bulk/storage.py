@@ -6,10 +6,11 @@ import json
 import os
 import shutil
 import tempfile
+import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 from uuid import uuid4
 
 from apache_beam.io.filesystem import BeamIOError, CompressionTypes, FileMetadata
@@ -20,6 +21,21 @@ from ..errors import UserError
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)  # what reading a damaged .gz file raises
 # Beam would decompress too, but it takes a truncated file for a whole one.
 _RAW = {"compression_type": CompressionTypes.UNCOMPRESSED}
+_PAUSES = (0.5, 2.0)  # seconds before a call to a store is made again
+
+T = TypeVar("T")
+
+
+def attempt(path: str, function: Callable[[], T]) -> T:
+    """Calls a function; again if it fails on an object of a store, which may be away for a moment.
+
+    A file system of this machine is not asked again.
+    """
+    for pause in _PAUSES if "://" in path else ():
+        with suppress(Exception):  # each store raises its own types
+            return function()
+        time.sleep(pause)
+    return function()
 
 
 @contextmanager
@@ -33,15 +49,14 @@ def usable(path: str, how: str = "read") -> Iterator[None]:
 
 def exists(path: str) -> bool:
     with usable(path):
-        return FileSystems.exists(path)
+        return attempt(path, lambda: FileSystems.exists(path))
 
 
 def find(pattern: str) -> list[FileMetadata]:
     """Returns the files that a pattern names, in the order of their names."""
     with usable(pattern):
-        return sorted(
-            FileSystems.match([_from_root(pattern)])[0].metadata_list, key=lambda each: each.path
-        )
+        matched = attempt(pattern, lambda: FileSystems.match([_from_root(pattern)]))
+        return sorted(matched[0].metadata_list, key=lambda each: each.path)
 
 
 def state(file: FileMetadata) -> str:
@@ -59,7 +74,7 @@ def matching(pattern: str, paths: list[str]) -> list[str]:
 
 
 def absolute(path: str) -> str:
-    """Returns a path without links, relative parts and a slash at the end: workers have another working directory."""
+    """Returns an absolute path without links: workers have another working directory."""
     return path.rstrip("/") if "://" in path else os.path.realpath(path)
 
 
@@ -85,7 +100,7 @@ def plain(path: str) -> str:
 
 @contextmanager
 def local(folder: str) -> Iterator[str]:
-    """Yields a local folder with the files of another one, because TensorFlow itself reads no object store."""
+    """Yields a local copy of a folder: TensorFlow itself reads no object store."""
     if "://" not in folder:
         yield folder
         return
@@ -93,7 +108,7 @@ def local(folder: str) -> Iterator[str]:
         for path in (each.path for each in find(f"{folder}/**")):
             target = copy + path.removeprefix(folder)
             os.makedirs(os.path.dirname(target), exist_ok=True)
-            with usable(path), FileSystems.open(path, **_RAW) as source, open(target, "wb") as file:
+            with usable(path), _open(path) as source, open(target, "wb") as file:
                 shutil.copyfileobj(source, file)
         yield copy
 
@@ -102,10 +117,14 @@ def local(folder: str) -> Iterator[str]:
 def open_text(path: str) -> Iterator[BinaryIO]:
     """Opens a file, decompressed if its name ends in `.gz`."""
     with (
-        FileSystems.open(path, **_RAW) as raw,
+        _open(path) as raw,
         gzip.open(raw) if path.endswith(".gz") else nullcontext(raw) as file,
     ):
         yield file
+
+
+def _open(path: str) -> BinaryIO:
+    return attempt(path, lambda: FileSystems.open(path, **_RAW))
 
 
 @contextmanager
@@ -116,8 +135,13 @@ def write_whole(path: str, aside: str) -> Iterator[BinaryIO]:
     If `path` is there by then, it stays: another attempt of the same step has written it.
     """
     temporary = f"{aside}/{uuid4().hex}.part"
+
+    def rename() -> None:
+        if not FileSystems.exists(path):
+            FileSystems.rename([temporary], [path])
+
     try:
-        with FileSystems.create(temporary, **_RAW) as raw:
+        with attempt(temporary, lambda: FileSystems.create(temporary, **_RAW)) as raw:
             # Without a time, each attempt writes the same bytes.
             with (
                 gzip.GzipFile("", "wb", fileobj=raw, mtime=0)
@@ -133,10 +157,9 @@ def write_whole(path: str, aside: str) -> Iterator[BinaryIO]:
         with suppress(OSError):  # the folder exists, or renaming raises the error
             FileSystems.mkdirs(os.path.dirname(path))
         try:
-            if not FileSystems.exists(path):
-                FileSystems.rename([temporary], [path])
+            attempt(path, rename)
         except BeamIOError:  # some stores replace nothing, and another attempt was first
-            if not FileSystems.exists(path):
+            if not exists(path):
                 raise
     finally:
         remove(temporary)
@@ -147,8 +170,10 @@ def remove(path: str) -> None:
 
     Does nothing if there is none.
     """
+    plain_path = path if "://" in path else path.rstrip("/")
     with suppress(Exception):  # each store raises its own types
-        FileSystems.delete([path if "://" in path else path.rstrip("/")])
+        if path.endswith("/") or exists(path):
+            attempt(path, lambda: FileSystems.delete([plain_path]))
 
 
 def clear(path: str) -> None:

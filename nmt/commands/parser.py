@@ -160,13 +160,11 @@ def translate(parser: argparse.ArgumentParser) -> None:
         *("batch_size", *SEARCH, "n_best", "units"),
         *("translation_strategy", "sampling_temperature", "sampling_top_k", "seed"),
     )
-    group = parser.add_argument_group("alignments, of an RNN")
-    add_path(
-        group,
-        "--alignments",
-        help="write `i-j` for each target token j and the source token i that has its largest "
-        "attention weight",
-    )
+    group = parser.add_argument_group("alignments")
+    pairs = "write `i-j` for each target token j and the source token i that it attends to most"
+    add_path(group, "--alignments", help=pairs)
+    layer = "layer of a Transformer's decoder that aligns; by default, the last but one"
+    add_number(group, "alignment_layer", int, positive(None, layer, 1000))
 
 
 def score(parser: argparse.ArgumentParser) -> None:
@@ -175,6 +173,8 @@ def score(parser: argparse.ArgumentParser) -> None:
     add_path(parser, "-s", "--source", required=True, help="source text")
     add_path(parser, "-t", "--target", required=True, help="its translation")
     add_path(parser, "-o", "--output", help="costs (default: standard output)")
+    words = "write a line of JSON for each pair: its cost, its target tokens and their costs"
+    parser.add_argument("--word_costs", action="store_true", help=words)
     _add_decoding(parser, "batch_size", "normalization_alpha", "units")
 
 

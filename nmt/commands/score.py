@@ -2,13 +2,14 @@
 
 import argparse
 import collections
-import itertools
+import json
 import math
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ..decoding.batch_parallel import use_cores_for_batches
 from ..decoding.options import DecodingOptions
-from ..decoding.scoring import Scorer
+from ..decoding.scoring import Scorer, WordCosts
 from ..errors import UserError
 from ..system import load_ensemble
 from ..text.batches import LONGEST
@@ -41,15 +42,34 @@ def run(arguments: argparse.Namespace) -> None:
     chunks = warn_of_invalid_utf8(pairs, b"\n".join)
     numbers = collections.defaultdict(list)  # of the lines with a note, from 1
     with open_output(arguments.output, [source, target]) as output:
-        costs = itertools.chain.from_iterable(map(scorer.costs, chunks))
-        for number, cost in enumerate(with_bar(costs, output, total=count, unit=" pairs"), 1):
-            output.write(f"{cost:.6f}\n")
-            if not math.isfinite(cost):
-                why = f"more than {LONGEST} tokens on a side"
-                if math.isnan(cost):
-                    why = "the weights overflow"
-                numbers[f"{why}; {cost} is written in place of a cost"].append(number)
+        lines = _lines(scorer, chunks, arguments.word_costs)
+        bar = with_bar(lines, output, total=count, unit=" pairs")
+        for number, (cost, line) in enumerate(bar, 1):
+            output.write(f"{line}\n")
+            if math.isnan(cost):
+                numbers["the weights overflow; it has no cost"].append(number)
+            elif math.isinf(cost):
+                numbers[f"more than {LONGEST} tokens on a side; it has no cost"].append(number)
     warn_of_lines(numbers)
+
+
+def _lines(
+    scorer: Scorer, chunks: Iterable[list[tuple[bytes, bytes]]], word_costs: bool
+) -> Iterator[tuple[float, str]]:
+    """Yields the cost of each pair with the line to write."""
+    for chunk in chunks:
+        if word_costs:
+            yield from ((each.score, _json(each)) for each in scorer.word_costs(chunk))
+        else:
+            yield from ((cost, f"{cost:.6f}") for cost in scorer.costs(chunk))
+
+
+def _json(words: WordCosts) -> str:
+    """Returns a line of JSON. It has no infinity and no NaN: these become null."""
+    each = [words.score, *words.costs]
+    cost, *costs = (round(value, 6) if math.isfinite(value) else None for value in each)
+    fields = {"cost": cost, "tokens": words.tokens, "costs": costs}
+    return json.dumps(fields, ensure_ascii=False)
 
 
 def _one_file(pattern: Path) -> Path:

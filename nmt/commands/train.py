@@ -168,6 +168,7 @@ def _validator(system: System, valid: ValidationData) -> Validator:
     scorer = Scorer(system.vocabularies, system.model, options)
 
     def translate(sources):
+        translator.refresh()
         lines = translator.lines(sources, prefixes=valid.prefixes)
         return [(line.texts[0], line.cut[0]) for line in lines]
 

@@ -35,7 +35,7 @@ def read_texts(
     text = ParallelText(config.source_dataset, config.target_dataset)
     data = TrainingData(text, vocabularies, config, cache)
     _say_sizes(config, data)
-    shared = valid_text.shared_with(text, cache)
+    shared = data.shared_with(valid_text)
     if shared:
         log.warning(f"{shared} of the {valid.pairs} validation pairs are also training pairs")
     _warn_of_validation_text(config, valid)

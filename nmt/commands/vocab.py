@@ -5,11 +5,13 @@ import itertools
 
 from ..messages import log
 from ..storage.files import atomic_write
-from ..text.sentencepiece_training import train_sentencepiece
+from ..text.sentencepiece_training import changed_characters, train_sentencepiece
+from ..text.shards import Files
 from ..text.vocabulary import load_vocabulary
 
 # Options that are not `train_sentencepiece`'s.
 _OTHERS = ("to", "source_dataset", "target_dataset", "size", "joint")
+_NAMED = 5  # characters that a warning names
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -26,4 +28,18 @@ def run(arguments: argparse.Namespace) -> None:
             file.write(model)
         log.info(
             f"{path}: {load_vocabulary(path).size} units of {' and '.join(itertools.chain(*text))}"
+        )
+    _warn_of_changed_characters(target, arguments.normalization_rule, arguments.sample_lines)
+
+
+def _warn_of_changed_characters(text: Files, rule: str, sample_lines: int | None) -> None:
+    """Warns of characters of the target side that no model with this vocabulary can write."""
+    if changed := changed_characters(text, rule, sample_lines):
+        named = ", ".join(
+            each if each.isprintable() else f"U+{ord(each):04X}" for each in list(changed)[:_NAMED]
+        )
+        log.warning(
+            f"--normalization_rule {rule} changes {sum(changed.values())} characters of the target "
+            f"side ({named}{', ...' * (len(changed) > _NAMED)}), so no translation has them; "
+            "--normalization_rule identity keeps them"
         )

@@ -1,5 +1,6 @@
-"""Alignments: which source token a model attends to most when it predicts each token of a translation."""
+"""Alignments: the source token that each token of a translation attends to most."""
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,18 +17,27 @@ from .translator import Line
 class Aligner:
     """Aligns translations with their sources."""
 
-    def __init__(self, source: Vocabulary, model: Decodable, sentences: int):
+    def __init__(
+        self, source: Vocabulary, model: Decodable, sentences: int, layer: int | None = None
+    ):
         if not hasattr(model, "attention"):
+            raise UserError("an ensemble has an attention for each model; give -m one to align")
+        layers = getattr(model, "attention_layers", 1)
+        if layer and layer > layers:
             raise UserError(
-                "alignments come from the attention of an RNN; a Transformer has many attentions and an ensemble many "
-                "models; give -m one RNN"
+                f"--alignment_layer is {layer}, and this model attends in {layers} layers; "
+                "give another, or leave it out"
             )
+        given = {"layer": layer} if layer and layers > 1 else {}
         self._vocabulary = source
         self._sentences = sentences
-        self._attention = tf.function(model.attention, reduce_retracing=True, autograph=False)
+        attention = functools.partial(model.attention, **given)
+        self._attention = tf.function(attention, reduce_retracing=True, autograph=False)
 
     def align(self, lines: Sequence[Line]) -> list[str]:
-        """Returns the links `i-j` from source token i to target token j of each line; none for a line in pieces."""
+        """Returns the links `i-j` from source token i to target token j of each line; none for a
+        line in pieces.
+        """
         whole = [line for line in lines if len(line.pieces) == 1]
         sources = rows_of(
             self._vocabulary.encode(tf.constant([line.pieces[0] for line in whole], tf.string))

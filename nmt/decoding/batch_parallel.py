@@ -40,9 +40,12 @@ def map_batches(
 ) -> list[Any]:
     """Returns the result of each item. Batches hold items of similar length.
 
-    Args: function: Maps the numbers of the items of a batch to their results. It runs in several
-        threads at a time. lengths: Tokens of each item, `[items]`. sentences: Most items in a
-        batch. There are fewer where that keeps all cores busy to the end.
+    Args:
+        function: Maps the numbers of the items of a batch to their results. It runs in several
+            threads at a time.
+        lengths: Tokens of each item, `[items]`.
+        sentences: Most items in a batch. There are fewer where that keeps all cores busy to the
+            end.
     """
     rounds = -(-len(lengths) // (sentences * workers()))
     parts = max(1, min(rounds * workers(), -(-len(lengths) // _LEAST_SENTENCES)))

@@ -32,9 +32,11 @@ def constrain(
     words before each step, `[rows]`, and the words themselves if the options ask for them. The
     memory also holds the prefixes.
 
-    Args: unknowns: Ids that decode to the unknown word. limits: Words of the longest translations,
-        `[batch]`. prefixes: Words that translations begin with, `[batch, (words)]`, whatever the
-        options forbid.
+    Args:
+        unknowns: Ids that decode to the unknown word.
+        limits: Words of the longest translations, `[batch]`.
+        prefixes: Words that translations begin with, `[batch, (words)]`, whatever the options
+            forbid.
     """
     least = options.min_length
     size = options.no_repeat_ngram
@@ -55,9 +57,8 @@ def constrain(
             forbidden |= (times < least)[:, tf.newaxis] & (ids == END)
         if size:
             shifted = tf.concat([history[:, 1:], words[:, tf.newaxis]], 1)
-            history = tf.where(
-                times[:, tf.newaxis] > 0, shifted, history
-            )  # the first step gets no word
+            # The first step gets no word.
+            history = tf.where(times[:, tf.newaxis] > 0, shifted, history)
             forbidden |= _repeats(history, size, len(ids))
         for prefix in prefixes:  # one or none
             place = tf.minimum(times, tf.shape(prefix)[1] - 1)

@@ -1,6 +1,7 @@
 """Several models as one."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -8,7 +9,10 @@ from ..model.contract import Decodable, DecodeStep, Memory, NextWords, State
 
 
 class Ensemble:
-    """A `Decodable` whose log-probabilities are the sums of those of others, as in Nematus: not a distribution."""
+    """Adds the log-probabilities of models, as Nematus does; the sums are no distribution.
+
+    A `Decodable`.
+    """
 
     first_word = -1  # each model has its own
 
@@ -16,21 +20,24 @@ class Ensemble:
         self._models = list(models)
         self.variables = [variable for model in models for variable in model.variables]
 
-    def costs(
-        self, source: tf.Tensor, source_mask: tf.Tensor, target: tf.Tensor, target_mask: tf.Tensor
-    ) -> tf.Tensor:
-        return tf.add_n(
-            [model.costs(source, source_mask, target, target_mask) for model in self._models]
-        )
+    def costs(self, *batch: tf.Tensor) -> tf.Tensor:
+        return tf.add_n([model.costs(*batch) for model in self._models])
+
+    def word_costs(self, *batch: tf.Tensor) -> tf.Tensor:
+        return tf.add_n([model.word_costs(*batch) for model in self._models])
 
     def encode(self, source: tf.Tensor, source_mask: tf.Tensor) -> tuple[State, Memory]:
         return tuple(
             zip(*(model.encode(source, source_mask) for model in self._models), strict=True)
         )
 
-    def make_step(self) -> DecodeStep:
+    def step_weights(self) -> list[Any]:
+        return [model.step_weights() for model in self._models]
+
+    def make_step(self, weights: Sequence[Any] | None = None) -> DecodeStep:
         """Returns the function of a step: the sums of what the models return for the next words."""
-        steps = [(model.make_step(), model.first_word) for model in self._models]
+        each = zip(self._models, weights or self.step_weights(), strict=True)
+        steps = [(model.make_step(own), model.first_word) for model, own in each]
 
         def step(words: tf.Tensor, state: State, memory: Memory) -> tuple[NextWords, State, Memory]:
             found = [

@@ -18,12 +18,13 @@ from ..errors import UserError
 FACTOR = 3
 CONSTANT = 20
 CONSTRAINTS = ("min_length", "suppress_unknown", "no_repeat_ngram")  # options that forbid words
+# Options that choose translations.
 SEARCH = (
     "beam_size",
     "normalization_alpha",
     "translation_maxlen",
     *CONSTRAINTS,
-)  # options that choose translations
+)
 
 
 _sampling_only = functools.partial(only_with, translation_strategy=("sampling",))
@@ -46,7 +47,8 @@ class DecodingOptions:
     )
     translation_maxlen: int | None = between(
         None,
-        f"longest translation, in tokens; by default {FACTOR} times the tokens of the source plus {CONSTANT}",
+        "longest translation, in tokens; by default "
+        f"{FACTOR} times those of the source plus {CONSTANT}",
         1,
         10_000,
     )
@@ -82,8 +84,8 @@ class DecodingOptions:
             raise UserError("\n".join(wrong))
         if self.samples and not self.n_best and self.beam_size != DecodingOptions.beam_size:
             raise UserError(
-                "--beam_size has no effect with --translation_strategy sampling, which draws one translation a line; "
-                "leave it out, or give --n_best"
+                "--beam_size has no effect with --translation_strategy sampling, which draws one "
+                "translation a line; leave it out, or give --n_best"
             )
 
     @classmethod
@@ -108,11 +110,11 @@ class DecodingOptions:
         constraints = [
             f" {name} {getattr(self, name)}" for name in CONSTRAINTS if getattr(self, name)
         ]
-        limit = f"beam {self.beam_size} alpha {self.normalization_alpha:g} limit {self.translation_maxlen}"
-        return "".join([limit, *constraints])
+        search = f"beam {self.beam_size} alpha {self.normalization_alpha:g}"
+        return "".join([search, f" limit {self.translation_maxlen}", *constraints])
 
     def limits(self, lengths: Any) -> Any:
-        """Returns the longest translations of sources of these lengths, in tokens; at least `min_length`."""
+        """Returns the longest translations, in tokens, of sources of these lengths."""
         if self.translation_maxlen:
             return lengths * 0 + self.translation_maxlen
         return lengths * FACTOR + max(CONSTANT, self.min_length)
@@ -123,4 +125,7 @@ def limit_conflicts(config: Any) -> Iterator[str]:
     least = config.min_length
     most = config.translation_maxlen
     if most and least > most:
-        yield f"--min_length is {least} and --translation_maxlen {most}; give a smaller --min_length or a larger limit"
+        yield (
+            f"--min_length is {least} and --translation_maxlen {most}; "
+            "give a smaller --min_length or a larger limit"
+        )

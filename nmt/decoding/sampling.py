@@ -2,7 +2,6 @@
 
 from typing import NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
 from ..model.contract import DecodeStep, Memory, State
@@ -23,24 +22,12 @@ class _Samples(NamedTuple):
     open: tf.Tensor  # [rows]
 
 
-def draws(options: DecodingOptions, place: tuple[int, int], limit: int) -> np.ndarray:
-    """Returns the random numbers from 0 to 1 that decide the samples of a line, `[samples, limit +
-    1]`.
-
-    They depend on the seed and the place alone. So other lines and other batches change a sample
-    only where they round a probability so that another word is drawn.
-    """
-    return np.random.default_rng([options.seed, *place]).random(
-        (options.hypotheses, limit + 1), np.float32
-    )
-
-
 def sample(
     decode_step: DecodeStep,
     state: State,
     memory: Memory,
     options: DecodingOptions,
-    uniforms: tf.Tensor,
+    numbers: tf.Tensor,
     *,
     limits: tf.Tensor,
     start: int,
@@ -48,23 +35,28 @@ def sample(
     """Draws translations, in no order. Their costs are those of the model's own probabilities, as
     in `beam_search`.
 
-    Args: Those of `beam_search`, and these: decode_step: What `make_step` of a model returns. Row
-        `i * samples + j` is sample j of sentence i. options: How words are drawn and translations
-        ranked. uniforms: Random numbers of at least 0 and below 1, `[batch, samples, the largest
-        limit + 1]`.
+    The seed and the number of a sentence decide its samples. Other batches change one only where
+    they round a probability so that another word is drawn.
+
+    Args: Those of `beam_search`, and these:
+        decode_step: What `make_step` of a model returns. Row `i * samples + j` is sample j of
+            sentence i.
+        options: How words are drawn and translations ranked.
+        numbers: Number of each sentence in its text, `[batch]`, 64-bit integers.
     """
-    batch, samples, _ = tf.unstack(tf.shape(uniforms))
+    batch = tf.size(numbers)
+    samples = options.hypotheses
     rows = batch * samples
     longest = tf.maximum(tf.reduce_max(limits), 0)
     limits = tf.repeat(limits, samples)
-    uniforms = tf.reshape(uniforms, [rows, longest + 1])
+    uniforms = _uniforms(options.seed, numbers, [longest + 1, samples])
     state = tf.nest.map_structure(lambda x: tf.repeat(x, samples, axis=0), state)
 
     def advance(now: _Samples) -> tuple[_Samples]:
         last = tf.where(now.time > 0, now.words[:, tf.maximum(now.time - 1, 0)], start)
         (logits, normalizers), state, memory = decode_step(last, now.state, now.memory)
         log_probabilities = logits - normalizers[:, tf.newaxis]
-        drawn = _draw(log_probabilities, options, uniforms[:, now.time])
+        drawn = draw_words(log_probabilities, options, uniforms[now.time])
         cut = now.open & (now.time == limits) & (drawn != END)
         drawn = tf.where(now.open & (now.time < limits), drawn, END)
         costs = now.costs - tf.where(
@@ -81,17 +73,34 @@ def sample(
     (done,) = tf.while_loop(
         lambda now: tf.reduce_any(now.open), advance, (begin,), maximum_iterations=longest + 1
     )
-    words = tf.where(
-        tf.math.is_inf(done.costs)[:, tf.newaxis], END, done.words
-    )  # where no word was allowed
+    no_word_was_allowed = tf.math.is_inf(done.costs)[:, tf.newaxis]
+    words = tf.where(no_word_was_allowed, END, done.words)
     words = tf.reshape(words, [batch, samples, longest])
     costs = tf.reshape(done.costs, [batch, samples])
     found = Hypotheses(words, costs, costs, tf.reshape(done.cut, [batch, samples]))
     return found._replace(scores=score(costs, found.lengths, options.normalization_alpha))
 
 
-def _draw(log_probabilities: tf.Tensor, options: DecodingOptions, uniforms: tf.Tensor) -> tf.Tensor:
-    """Returns a word for each row of `[rows, words]`, `[rows]`: the first whose cumulated probability is above u."""
+def _uniforms(seed: int, numbers: tf.Tensor, shape: list) -> tf.Tensor:
+    """Returns uniform random numbers `[time, batch * samples]`, of `shape` `[time, samples]` for
+    each sentence.
+
+    A longer time only adds numbers.
+    """
+
+    def of_sentence(number: tf.Tensor) -> tf.Tensor:
+        return tf.random.stateless_uniform(shape, tf.stack([seed, number]), alg="philox")
+
+    found = tf.map_fn(of_sentence, numbers, fn_output_signature=tf.float32)
+    return tf.reshape(tf.transpose(found, [1, 0, 2]), [shape[0], -1])
+
+
+def draw_words(
+    log_probabilities: tf.Tensor, options: DecodingOptions, uniforms: tf.Tensor
+) -> tf.Tensor:
+    """Returns a word for each row of `[rows, words]`, `[rows]`: the first whose cumulated
+    probability is above its number of `uniforms` `[rows]`.
+    """
     words = None
     count = log_probabilities.shape[-1]
     if options.sampling_top_k:
@@ -101,8 +110,7 @@ def _draw(log_probabilities: tf.Tensor, options: DecodingOptions, uniforms: tf.T
     cumulated = tf.cumsum(tf.nn.softmax(log_probabilities / options.sampling_temperature), axis=-1)
     total = cumulated[:, -1:]
     above = tf.searchsorted(cumulated, uniforms[:, tf.newaxis] * total, side="right")
-    last = tf.searchsorted(
-        cumulated, total, side="left"
-    )  # the last possible word, which rounding may go past
+    # The last possible word, which rounding may go past.
+    last = tf.searchsorted(cumulated, total, side="left")
     drawn = tf.minimum(above, last)[:, 0]
     return drawn if words is None else tf.gather(words, drawn, batch_dims=1)

@@ -22,9 +22,8 @@ import tensorflow as tf
 from ..model.contract import DecodeStep, Memory, State
 from ..text.vocabulary import END
 
-_LEAST_SHARE = (
-    1 / 8
-)  # Sentences leave only when this share of the batch has stopped, because leaving copies the rest.
+# Sentences leave only when this share of the batch has stopped, because leaving copies the rest.
+_LEAST_SHARE = 1 / 8
 
 # Words in a block, the best first. Maxima of multiples of 8 are fast, and a divisor of the
 # vocabulary needs no padding, which would copy all logits.
@@ -82,9 +81,9 @@ def beam_search(
 ) -> Hypotheses:
     """Finds the word sequences with the lowest scores.
 
-    Args: decode_step: What `make_step` of a model returns. Row `i * beam_size + j` is hypothesis j
-        of sentence i. The
-            first step has one row for each sentence.
+    Args:
+        decode_step: What `make_step` of a model returns. Row `i * beam_size + j` is hypothesis j of
+            sentence i. The first step has one row for each sentence.
         state: The state before the first word, `[batch, ...]`.
         memory: What `decode_step` knows of each sentence, `[batch, ...]`.
         beam_size: Number of open hypotheses, and of finished ones, that are kept.
@@ -205,7 +204,7 @@ def _cheapest(costs, logits, normalizers, must_end: tf.Tensor) -> tuple[tf.Tenso
 
 
 def _finish(beams: _Beams, costs, parents, is_end, cut, alpha: float) -> Hypotheses:
-    """Returns the best of the old finished hypotheses and the new ones among the extensions `[active, 2 * beam]`."""
+    """Returns the best of the old finished hypotheses and of those that the extensions end."""
     old = beams.finished
     beam_size = beams.costs.shape[1]
     costs = tf.where(is_end, costs, float("inf"))[:, :beam_size]
@@ -217,12 +216,10 @@ def _finish(beams: _Beams, costs, parents, is_end, cut, alpha: float) -> Hypothe
 
 
 def _extend(beams: _Beams, costs, parents, extending, state: State, finished: Hypotheses) -> _Beams:
-    """Returns the beams with the cheapest of the extensions `[active, 2 * beam]` that are not ends."""
+    """Returns the beams with the cheapest of the extensions that are not ends."""
     beam_size = beams.costs.shape[1]
     negated, kept = tf.math.top_k(-tf.where(extending == END, float("inf"), costs), beam_size)
-    parents, extending = (
-        tf.gather(x, kept, batch_dims=1) for x in (parents, extending)
-    )  # [active, beam]
+    parents, extending = (tf.gather(x, kept, batch_dims=1) for x in (parents, extending))
     if beam_size > 1:
         first_rows = tf.range(tf.shape(parents)[0])[:, tf.newaxis] * beam_size
         rows = tf.reshape(first_rows + parents, [-1])  # [active * beam]
@@ -268,9 +265,8 @@ def top_words(
     in_blocks = tf.reshape(logits, [-1, rows * blocks, size])
     maxima = tf.reshape(tf.reduce_max(in_blocks, -1), [-1, rows, blocks]) - costs[..., tf.newaxis]
     _, best = tf.math.top_k(tf.reshape(maxima, [-1, rows * blocks]), count, sorted=False)
-    best = -tf.math.top_k(-best, count)[
-        0
-    ]  # [batch, count], ascending: the first of equal entries stays the first
+    # [batch, count], ascending: the first of equal entries stays the first.
+    best = -tf.math.top_k(-best, count)[0]
     candidates = (
         tf.gather(in_blocks, best, batch_dims=1)
         - tf.gather(costs, best // blocks, batch_dims=1)[..., tf.newaxis]
@@ -278,8 +274,6 @@ def top_words(
     top, places = tf.math.top_k(tf.reshape(candidates, [-1, count * size]), count)
     chosen = tf.gather(best, places // size, batch_dims=1)
     found = chosen % blocks * size + places % size
-    return (
-        top,
-        chosen // blocks,
-        found if words % size == 0 else tf.minimum(found, words - 1),
-    )  # not the padding
+    if words % size:
+        found = tf.minimum(found, words - 1)  # not the padding
+    return top, chosen // blocks, found

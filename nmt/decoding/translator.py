@@ -5,6 +5,7 @@ than `LONGEST` tokens would exhaust the memory. A line is then translated in pie
 joined. The graph reads only the first `LONGEST` tokens and says so.
 """
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -19,20 +20,20 @@ from ..text.vocabulary import END, Vocabularies, units
 from .batch_parallel import map_batches
 from .constraints import constrain
 from .options import DecodingOptions
-from .sampling import draws, sample
+from .sampling import sample
 from .search import Hypotheses, beam_search
 
 Texts = Sequence[str | bytes]
 _IDS = tf.RaggedTensorSpec([None, None], tf.int32)
+_PIECES = 1 << 20  # more than a line has
 
 
 class Translations(NamedTuple):
     """Translations of a batch, best first."""
 
     texts: tf.Tensor  # [batch, beam] strings without line breaks
-    scores: (
-        tf.Tensor
-    )  # [batch, beam], cost / length**alpha; infinite where the search found no translation
+    costs: tf.Tensor  # [batch, beam]; infinite where the search found no translation
+    scores: tf.Tensor  # [batch, beam], cost / length**alpha
     words: tf.Tensor  # [batch, beam, time] ids, padded with the end
     lengths: tf.Tensor  # [batch, beam], without the end
     cut: tf.Tensor  # [batch, beam], whether the limit of its length ended a translation
@@ -50,7 +51,21 @@ class Line(NamedTuple):
     unknown_prefix: bool  # whether what the translations begin with has unknown words
 
 
+class _Piece(NamedTuple):
+    """A line, or a part of a line that is too long to be translated at once."""
+
+    text: bytes
+    ids: np.ndarray
+    prefix: np.ndarray  # ids that the translations begin with
+    number: int  # decides the samples
+
+
 class Translator(tf.Module):
+    """Translates strings with a model and its vocabularies.
+
+    It keeps what all steps of decoding read, so call `refresh` when the weights have changed.
+    """
+
     def __init__(self, vocabularies: Vocabularies, model: Decodable, options: DecodingOptions):
         super().__init__()
         self._source_vocabulary, self._target_vocabulary = vocabularies
@@ -61,48 +76,58 @@ class Translator(tf.Module):
         self._make_step = model.make_step
         self._first_word = model.first_word
         self._variables = [variable.value for variable in model.variables]
+        self._compute_step_weights = model.step_weights
+        weights = model.step_weights()
+        structure = tf.nest.map_structure(lambda _: None, weights)
+        self._pack = functools.partial(tf.nest.pack_sequence_as, structure)
+        self._step_weights = [tf.Variable(x, trainable=False) for x in tf.nest.flatten(weights)]
         self.options = options
 
+    def refresh(self) -> None:
+        """Computes what depends on the weights of the model again."""
+        weights = tf.nest.flatten(self._compute_step_weights())
+        for variable, weight in zip(self._step_weights, weights, strict=True):
+            variable.assign(weight)
+
     def encode(self, sources: tf.Tensor) -> tuple[tf.RaggedTensor, tf.Tensor]:
-        """Returns ids `[batch, (tokens)]`, at most `LONGEST` for each of `sources`, and whether there are more."""
+        """Returns ids `[batch, (tokens)]`, at most `LONGEST` each, and whether there are more."""
         ids = self._source_vocabulary.encode(sources)
         return ids[:, :LONGEST], ids.row_lengths() > LONGEST
 
     def translate(
         self,
         ids: tf.RaggedTensor,
-        uniforms: tf.Tensor | None = None,
         prefixes: tf.RaggedTensor | None = None,
+        numbers: tf.Tensor | None = None,
     ) -> Translations:
         """Returns the translations of ids `[batch, (tokens)]`, with the arguments of `search`."""
-        found = self.search(ids, uniforms, prefixes)
+        found = self.search(ids, prefixes, numbers)
         lengths = found.lengths
         words = tf.RaggedTensor.from_tensor(
             tf.reshape(found.words, [-1, tf.shape(found.words)[2]]), tf.reshape(lengths, [-1])
         )
-        texts = (
-            units(self._target_vocabulary, words)
-            if self.options.units
-            else self._target_vocabulary.decode(words)
-        )
-        decoded = tf.strings.regex_replace(texts, r"[\r\n]+", " ")
-        texts = tf.reshape(decoded, tf.shape(found.scores))
-        return Translations(texts, found.scores, found.words, lengths, found.cut)
+        target = self._target_vocabulary
+        texts = units(target, words) if self.options.units else target.decode(words)
+        texts = tf.strings.regex_replace(texts, r"[\r\n]+", " ")
+        texts = tf.reshape(texts, tf.shape(found.scores))
+        return Translations(texts, found.costs, found.scores, found.words, lengths, found.cut)
 
     def search(
         self,
         ids: tf.RaggedTensor,
-        uniforms: tf.Tensor | None = None,
         prefixes: tf.RaggedTensor | None = None,
+        numbers: tf.Tensor | None = None,
     ) -> Hypotheses:
         """Returns the translations of ids `[batch, (tokens)]` as ids.
 
         An empty source without a prefix has one translation, which is empty.
 
-        Args: ids: At most `LONGEST` for each sentence. uniforms: The random numbers of `sample`, if
-            the options draw translations. prefixes: Ids that the translations begin with, `[batch,
-            (tokens)]`. One that is longer than its translation
-                may be is cut, as `cut` says.
+        Args:
+            ids: At most `LONGEST` for each sentence.
+            prefixes: Ids that the translations begin with, `[batch, (tokens)]`. One that is longer
+                than its translation may be is cut, as `cut` says.
+            numbers: Number of each sentence, `[batch]`, if the options draw translations: it
+                decides the samples.
         """
         options = self.options
         limits = options.limits(tf.cast(ids.row_lengths(), tf.int32))
@@ -117,11 +142,11 @@ class Translator(tf.Module):
             given = tf.concat([ids, prefixes], 1)
         state, memory = self._encode(*pad(ids))
         unknowns = self._target_vocabulary.unknowns
-        step, *start = constrain(
-            self._make_step(), state, memory, options, unknowns, limits, prefixes
-        )
+        # As variables: a loop passes tensors of outside on from turn to turn, which takes time.
+        step = self._make_step(self._pack(list(self._step_weights)))
+        step, *start = constrain(step, state, memory, options, unknowns, limits, prefixes)
         if options.samples:
-            found = sample(step, *start, options, uniforms, limits=limits, start=self._first_word)
+            found = sample(step, *start, options, numbers, limits=limits, start=self._first_word)
         else:
             beam = {"beam_size": options.beam_size, "alpha": options.normalization_alpha}
             found = beam_search(step, *start, **beam, limits=limits, start=self._first_word)
@@ -134,94 +159,90 @@ class Translator(tf.Module):
             (found.cut | too_long) & ~empty,
         )
 
-    @tf.function(autograph=False)
-    def _translate(self, *inputs: tf.Tensor | tf.RaggedTensor) -> Translations:
-        return self.translate(*inputs)
-
     def lines(self, lines: Texts, first: int = 0, prefixes: Texts | None = None) -> list[Line]:
         """Returns the translations of lines, computed in batches of similar lengths, several at a
         time.
 
-        Args: first: Number of the first of them in its text. The number of a line decides its
-            samples. prefixes: What the translation of each line begins with, or nothing if it is
-            empty.
+        Args:
+            first: Number of the first of them in its text. The number of a line decides its
+                samples.
+            prefixes: What the translation of each line begins with, or nothing if it is empty.
         """
-        sources = rows_of(self._source_vocabulary.encode(tf.constant(lines, tf.string)))
-        target = self._target_vocabulary
-        encode = target.ids_of_units if self.options.units else target.encode
-        begin = None if prefixes is None else rows_of(encode(tf.constant(prefixes, tf.string)))
-        begins = []  # ids of the prefix of each piece; only the first of a line has one
-        pieces = []  # of all lines: ids, and (number of the line in its text, number of the piece)
-        places = []
-        texts = [self._pieces(line, ids) for line, ids in zip(lines, sources, strict=True)]
-        for number, (line, ids) in enumerate(zip(texts, sources, strict=True)):
-            pieces += (
-                [ids]
-                if len(line) == 1
-                else rows_of(self._source_vocabulary.encode(tf.constant(line)))
-            )
-            places += [(first + number, piece) for piece in range(len(line))]
-            if begin is not None:
-                begins += [begin[number], *[begin[number][:0]] * (len(line) - 1)]
-        specs = [
-            _IDS,
-            tf.TensorSpec([None, None, None], tf.float32),
-            *([] if begin is None else [_IDS]),
-        ]
-        run = self._translate.get_concrete_function(*specs)
-
-        def translate(numbers: np.ndarray) -> list[tuple[np.ndarray, ...]]:
-            rows = [pieces[i] for i in numbers]
-            uniforms = self._uniforms([places[i] for i in numbers], [len(row) for row in rows])
-            begun = [ragged([begins[i] for i in numbers])] if begins else []
-            found = run(ragged(rows), tf.constant(uniforms), *begun)
-            return list(zip(*(field.numpy() for field in found), strict=True))
-
-        lengths = np.array([len(ids) + 1 for ids in pieces], np.int64)
-        found = iter(map_batches(translate, lengths, self.options.batch_size))
-        given = zip(texts, sources, begin or [np.zeros(0, np.int32)] * len(lines), strict=True)
-        return [
-            self._line(line, *ids, list(itertools.islice(found, len(line)))) for line, *ids in given
-        ]
-
-    def _pieces(self, line: str | bytes, ids: np.ndarray) -> list[bytes]:
-        line = tf.compat.as_bytes(line)
-        if len(ids) <= LONGEST:
-            return [line]
-        encode = self._source_vocabulary.encode
-        return split_line(
-            line, lambda piece: encode(tf.constant([piece])).flat_values.shape[0] <= LONGEST
-        )
-
-    def _uniforms(self, places: Sequence[tuple[int, int]], lengths: Sequence[int]) -> np.ndarray:
-        """Returns the random numbers of `sample` for each piece, 0 after its own limit."""
-        if not self.options.samples:
-            return np.zeros([0, 0, 0], np.float32)
-        limits = [self.options.limits(length) for length in lengths]
-        uniforms = np.zeros([len(places), self.options.hypotheses, max(limits) + 1], np.float32)
-        for row, place, limit in zip(uniforms, places, limits, strict=True):
-            row[:, : limit + 1] = draws(self.options, place, limit)
-        return uniforms
-
-    def _line(
-        self,
-        pieces: list[bytes],
-        ids: np.ndarray,
-        prefix: np.ndarray,
-        found: list[tuple[np.ndarray, ...]],
-    ) -> Line:
-        joined = join_translations(
-            [Translations(*fields) for fields in found],
-            [piece + b" " for piece in pieces] if self.options.units else pieces,
-            self.options.normalization_alpha,
-        )
-        texts, scores, words, cut = map(list, zip(*joined, strict=True))
-        unknown = np.isin(ids, self._source_vocabulary.unknowns).sum() * 2 >= max(len(ids), 1)
-        unknown_prefix = np.isin(prefix, self._target_vocabulary.unknowns).any()
-        return Line(texts, scores, words[0], cut, pieces, bool(unknown), bool(unknown_prefix))
+        split = self._split(lines, first, prefixes)
+        pieces = [piece for line in split for piece in line]
+        found = iter(self._translate_pieces(pieces, prefixes is not None))
+        return [self._join(line, list(itertools.islice(found, len(line)))) for line in split]
 
     def best(self, lines: Texts) -> list[str]:
+        """Returns the best translation of each line."""
         return [line.texts[0] for line in self.lines(lines)]
+
+    def _split(self, lines: Texts, first: int, prefixes: Texts | None) -> list[list[_Piece]]:
+        """Returns the pieces of each line: one, unless it is too long to be translated at once."""
+        sources = self._source_ids(lines)
+        begins = [np.zeros(0, np.int32)] * len(lines)
+        if prefixes is not None:
+            target = self._target_vocabulary
+            encode = target.ids_of_units if self.options.units else target.encode
+            begins = rows_of(encode(tf.constant(prefixes, tf.string)))
+        found = []
+        for number, (line, ids, begin) in enumerate(
+            zip(lines, sources, begins, strict=True), first
+        ):
+            texts = [tf.compat.as_bytes(line)]
+            rows = [ids]
+            if len(ids) > LONGEST:
+                texts = split_line(texts[0], self._fits)
+                rows = self._source_ids(texts)
+            own = [begin] + [begin[:0]] * (len(texts) - 1)  # only the first piece has the prefix
+            numbers = range(number * _PIECES, number * _PIECES + len(texts))
+            found.append(list(map(_Piece, texts, rows, own, numbers)))
+        return found
+
+    def _source_ids(self, lines: Texts) -> list[np.ndarray]:
+        return rows_of(self._source_vocabulary.encode(tf.constant(lines, tf.string)))
+
+    def _fits(self, piece: bytes) -> bool:
+        return len(self._source_ids([piece])[0]) <= LONGEST
+
+    def _translate_pieces(
+        self, pieces: Sequence[_Piece], has_prefixes: bool
+    ) -> list[tuple[np.ndarray, ...]]:
+        """Returns the fields of `Translations` for each piece."""
+        specs = {"ids": _IDS}
+        if has_prefixes:
+            specs["prefixes"] = _IDS
+        if self.options.samples:
+            specs["numbers"] = tf.TensorSpec([None], tf.int64)
+        run = self._translate.get_concrete_function(**specs)
+
+        def translate(batch: np.ndarray) -> list[tuple[np.ndarray, ...]]:
+            _, ids, prefixes, numbers = zip(*(pieces[i] for i in batch), strict=True)
+            inputs = {"ids": ragged(ids), "prefixes": ragged(prefixes)}
+            inputs["numbers"] = tf.constant(numbers, tf.int64)
+            found = run(**{name: inputs[name] for name in specs})
+            return list(zip(*(field.numpy() for field in found), strict=True))
+
+        lengths = np.array([len(piece.ids) + 1 for piece in pieces], np.int64)
+        return map_batches(translate, lengths, self.options.batch_size)
+
+    @tf.function(autograph=False)
+    def _translate(self, **inputs: tf.Tensor | tf.RaggedTensor) -> Translations:
+        return self.translate(**inputs)
+
+    def _join(self, pieces: list[_Piece], found: list[tuple[np.ndarray, ...]]) -> Line:
+        """Returns the translations of a line from those of its pieces."""
+        texts = [piece.text for piece in pieces]
+        joined = join_translations(
+            [Translations(*fields) for fields in found],
+            [text + b" " for text in texts] if self.options.units else texts,
+            self.options.normalization_alpha,
+        )
+        translations, scores, words, cut = map(list, zip(*joined, strict=True))
+        ids = np.concatenate([piece.ids for piece in pieces])
+        unknown = np.isin(ids, self._source_vocabulary.unknowns).sum() * 2 >= max(len(ids), 1)
+        unknown_prefix = np.isin(pieces[0].prefix, self._target_vocabulary.unknowns).any()
+        return Line(translations, scores, words[0], cut, texts, bool(unknown), bool(unknown_prefix))
 
 
 def join_translations(
@@ -234,22 +255,17 @@ def join_translations(
     that a piece has.
 
     Args:
-        each: The translations of each piece. Those with infinite scores are none.
+        each: The translations of each piece. Those with infinite costs are none.
         alpha: Costs are divided by the length to the power alpha.
     """
-    kept = [
-        places if len(places := np.flatnonzero(np.isfinite(piece.scores))) else [0]
-        for piece in each
-    ]
+    found = [np.flatnonzero(np.isfinite(piece.costs)).tolist() or [0] for piece in each]
     joined = []
-    for rank in range(max(map(len, kept))):
-        ranks = [
-            (piece, places[min(rank, len(places) - 1)])
-            for piece, places in zip(each, kept, strict=True)
-        ]
-        text = join_pieces([piece.texts[i].decode(errors="replace") for piece, i in ranks], pieces)
-        costs = [float(piece.scores[i]) * (piece.lengths[i] + 1.0) ** alpha for piece, i in ranks]
-        score = float(sum(costs) / (sum(piece.lengths[i] for piece, i in ranks) + 1.0) ** alpha)
-        words = [piece.words[i, : piece.lengths[i]].tolist() for piece, i in ranks]
-        joined.append((text, score, words, any(piece.cut[i] for piece, i in ranks)))
+    for rank in range(max(map(len, found))):
+        ranks = [places[min(rank, len(places) - 1)] for places in found]
+        chosen = list(zip(each, ranks, strict=True))
+        texts = [piece.texts[i].decode(errors="replace") for piece, i in chosen]
+        words = [piece.words[i, : piece.lengths[i]].tolist() for piece, i in chosen]
+        cost = sum(float(piece.costs[i]) for piece, i in chosen)
+        score = cost / (sum(map(len, words)) + 1.0) ** alpha
+        joined.append((join_pieces(texts, pieces), score, words, any(p.cut[i] for p, i in chosen)))
     return sorted(joined, key=lambda translation: translation[1])

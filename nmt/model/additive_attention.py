@@ -30,7 +30,7 @@ class AdditiveAttention(Block):
             self.state_norm = build_normalization(normalization, hidden, "hidden_state_norm")
 
     def matrices(self, context: tf.Tensor) -> list[Matrix]:
-        """Returns the matrices of `attention_weights` and of their product with the context, as `scan` takes them."""
+        """Returns the matrices by which `attention_weights` and `attend` multiply, for `scan`."""
         return [Matrix(self.state_to_hidden), Matrix(context)]
 
     def project_context(self, context: tf.Tensor, affine: Affine = affine) -> tf.Tensor:

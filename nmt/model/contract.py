@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, Protocol
 import keras
 import tensorflow as tf
 
-State = (
-    Any  # a structure of tensors [rows, ...]; search selects and reorders the rows of each sentence
-)
-Memory = Any  # a structure of tensors [batch, ...], what all hypotheses of a sentence share; never reordered
+# Structures of tensors: `[rows, ...]`, of which search selects and reorders the rows of each
+# sentence, and `[batch, ...]`, which all hypotheses of a sentence share and nothing reorders.
+State = Any
+Memory = Any
 
 
 class NextWords(NamedTuple):
@@ -39,16 +39,16 @@ class Decodable(Protocol):
 
     A model may also have these methods; callers check whether it does:
 
-    - `attention(source, source_mask, target)` returns how much each target word attends to each source word,
-      `[batch, target_time, source_time]`, and 0 on padding of the source.
-    - `ctranslate2_spec(longest)` returns a `ctranslate2.specs.SequenceToSequenceModelSpec` without vocabularies, for at
-      most `longest` tokens of a source sentence or a translation, their ends included.
+    - `attention(source, source_mask, target)` returns how much each target word attends to each
+      source word, `[batch, target_time, source_time]`, and 0 on padding of the source. With
+      `attention_layers`, a number, it takes a `layer` from 1 to that too.
+    - `ctranslate2_spec(longest)` returns a `ctranslate2.specs.SequenceToSequenceModelSpec` without
+      vocabularies, for at most `longest` tokens of a sentence or a translation with its end.
     """
 
     first_word: int  # the id that a step takes at first, instead of a previous word
-    variables: list[
-        keras.Variable
-    ]  # all weights, which a checkpoint holds; each has a unique `path`
+    # All weights, which a checkpoint holds; each has a unique `path`
+    variables: list[keras.Variable]
 
     def costs(
         self, source: tf.Tensor, source_mask: tf.Tensor, target: tf.Tensor, target_mask: tf.Tensor
@@ -58,12 +58,23 @@ class Decodable(Protocol):
         Shapes may be dynamic.
         """
 
-    def encode(self, source: tf.Tensor, source_mask: tf.Tensor) -> tuple[State, Memory]:
-        """Returns the state before the first word and the memory, `[batch, ...]`; search drops sentences of both."""
+    def word_costs(
+        self, source: tf.Tensor, source_mask: tf.Tensor, target: tf.Tensor, target_mask: tf.Tensor
+    ) -> tf.Tensor:
+        """Returns the cost of each target word and end, `[batch, target_time]`, 0 on padding."""
 
-    def make_step(self) -> DecodeStep:
+    def encode(self, source: tf.Tensor, source_mask: tf.Tensor) -> tuple[State, Memory]:
+        """Returns the state before the first word and the memory, `[batch, ...]`."""
+
+    def step_weights(self) -> Any:
+        """Returns tensors that depend on the weights alone and that every step reads.
+
+        A caller that translates often keeps them, until the weights change.
+        """
+
+    def make_step(self, weights: Any = None) -> DecodeStep:
         """Returns the function of a decoding step. What all steps share is computed by this call,
-        outside of the loop.
+        outside of the loop; `weights` are those of `step_weights`, if the caller has kept them.
 
         The function maps the last words `[rows]`, their state and the memory to the next words, the
         next state and the next memory. There is one row for each hypothesis, and each sentence has
@@ -77,9 +88,8 @@ class TranslationModel(Decodable, Protocol):
     """A model that can be trained too."""
 
     trainable_variables: list[keras.Variable]  # the weights that have a gradient
-    word_tables: dict[
-        str, list[keras.Variable]
-    ]  # of each side, those with a row for each word, and perhaps more
+    # Of each side, those with a row for each word, and perhaps more.
+    word_tables: dict[str, list[keras.Variable]]
 
     def total_cost(
         self,
@@ -94,11 +104,13 @@ class TranslationModel(Decodable, Protocol):
         """Returns the summed cost of a batch, a scalar, to be differentiated. Batch and time may be
         unknown sizes.
 
-        Args: source: `[batch, source_time]` ids. source_mask: `[batch, source_time]`. target:
-            `[batch, target_time]` ids. target_mask: `[batch, target_time]`; all zero in a row that
-            only fills the batch. label_smoothing: Probability taken from the right word and spread
-            evenly over the vocabulary. The model
-                decides whether the right word gets a part of it too.
+        Args:
+            source: `[batch, source_time]` ids.
+            source_mask: `[batch, source_time]`.
+            target: `[batch, target_time]` ids.
+            target_mask: `[batch, target_time]`; all zero in a row that only fills the batch.
+            label_smoothing: Probability taken from the right word and spread evenly over the
+                vocabulary. The model decides whether the right word gets a part of it too.
             dropout_seed: `[2]` integers of 32 bits that decide all dropout, or `None` for no
-            dropout.
+                dropout.
         """

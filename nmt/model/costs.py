@@ -1,4 +1,4 @@
-"""The cross entropy of words, and its sum and gradient without the logits of a whole batch in memory."""
+"""The cross entropy of words; its sum and gradient without the logits of a whole batch."""
 
 from collections.abc import Callable
 
@@ -11,8 +11,11 @@ _USUAL = 1e-20, 1e20  # sums of exponentials that are far from the limits of flo
 def word_costs(logits: tf.Tensor, words: tf.Tensor, label_smoothing: float = 0.0) -> tf.Tensor:
     """Returns the cross entropy of each word in nats, `[...]`.
 
-    Args: logits: `[..., vocabulary]`. words: `[...]`, the right words. label_smoothing: Share of
-        the probability that moves from the right word to the uniform distribution over all.
+    Args:
+        logits: `[..., vocabulary]`.
+        words: `[...]`, the right words.
+        label_smoothing: Share of the probability that moves from the right word to the uniform
+            distribution over all.
     """
     with tf.name_scope("softmax"):  # its name in a profile
         right = tf.gather(logits, words, batch_dims=logits.shape.rank - 1)
@@ -41,9 +44,9 @@ def sum_in_parts(
 
     Memory holds the intermediate results of one part only.
 
-    Args: function: Maps a part of each of `rows`, and `weights`, to a scalar that depends on every
-        weight. A row of
-            zeros adds nothing to it.
+    Args:
+        function: Maps a part of each of `rows`, and `weights`, to a scalar that depends on every
+            weight. A row of zeros adds nothing to it.
         rows: Tensors `[rows, ...]`. Only the first has a gradient.
         weights: Tensors that all rows share. Each has a gradient.
     """

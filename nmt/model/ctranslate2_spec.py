@@ -33,8 +33,8 @@ def build_spec(model, longest: int) -> TransformerSpec:
     )
     if has_padding and np.any(model.decoder.embedding.table[-1]):
         raise UserError(
-            "CTranslate2 begins with an embedding of zeros, and that of this model's padding has others; "
-            "export it with --format savedmodel"
+            "CTranslate2 begins with an embedding of zeros, and that of this model's padding has "
+            "others; export it with --format savedmodel"
         )
     spec.decoder.start_from_zero_embedding = has_padding
     spec.config.layer_norm_epsilon = EPSILON
@@ -75,8 +75,8 @@ def _is_rms(norm: keras.layers.Layer, units: int) -> bool:
         if np.allclose(norm(x), expected, rtol=1e-4, atol=1e-5):
             return not bias
     raise UserError(
-        "CTranslate2 has LayerNorm and RMSNorm over all entries, and this model normalizes in another way; "
-        "export it with --format savedmodel"
+        "CTranslate2 has LayerNorm and RMSNorm over all entries, and this model normalizes in "
+        "another way; export it with --format savedmodel"
     )
 
 
@@ -99,7 +99,7 @@ def _set_layer(spec: model_spec.LayerSpec, layer: TransformerLayer) -> None:
 def _set_attention(
     spec: attention_spec.MultiHeadAttentionSpec, attention: MultiHeadAttention
 ) -> None:
-    """Sets the projections: [queries, keys, values] fused in self-attention, [keys, values] in cross-attention."""
+    """Sets the projections, fused: all three in self-attention, keys and values in the other."""
     *inputs, output = spec.linear
     each = attention.projections
     parts = [each] if len(inputs) == 1 else [each[:1], each[1:]]

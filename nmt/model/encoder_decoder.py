@@ -1,4 +1,4 @@
-"""What the architectures share: costs of sentences and steps of decoding, from the input of the output layer."""
+"""Costs and steps of decoding from the input of the output layer, for any architecture."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,8 +18,8 @@ class EncoderDecoder(keras.Model):
 
     A subclass has `encode`, `first_word`, `_hidden`, which returns the input of the output layer
     for every target word, and the classes of its parts, `_encoder` and `_decoder`. A decoder has
-    two members: `make_step`, which returns the same for a step, and `output_layer`, the table
-    `[words, units]` and perhaps a bias.
+    `make_step`, which returns the same for a step, the `step_weights` that this takes, and
+    `output_layer`, the table `[words, units]` and perhaps a bias.
     """
 
     first_word: int
@@ -27,9 +27,8 @@ class EncoderDecoder(keras.Model):
 
     def __init__(self, config: Any, source_words: int, target_words: int):
         super().__init__(name=type(self).__name__.lower())
-        self._training_dtype = config.dtype.removeprefix(
-            "mixed_"
-        )  # `total_cost` rounds the factors of products to it
+        # `total_cost` rounds the factors of products to it.
+        self._training_dtype = config.dtype.removeprefix("mixed_")
         self.encoder = self._encoder(source_words, config)
         shared = self.encoder.embedding if config.tie_encoder_decoder_embeddings else None
         self.decoder = self._decoder(target_words, config, shared)
@@ -51,8 +50,10 @@ class EncoderDecoder(keras.Model):
         return over_rows(lambda rows: affine(rows, tf.transpose(table), *bias), hidden)
 
     def costs(self, source, source_mask, target, target_mask) -> tf.Tensor:
-        logits = self(source, source_mask, target)
-        return tf.reduce_sum(word_costs(logits, target) * target_mask, -1)
+        return tf.reduce_sum(self.word_costs(source, source_mask, target, target_mask), -1)
+
+    def word_costs(self, source, source_mask, target, target_mask) -> tf.Tensor:
+        return word_costs(self(source, source_mask, target), target) * target_mask
 
     def total_cost(
         self,
@@ -78,9 +79,16 @@ class EncoderDecoder(keras.Model):
         rows = tuple(tf.reshape(x, [-1, *x.shape[2:]]) for x in (hidden, target, target_mask))
         return sum_in_parts(cost, rows, self.decoder.output_layer)
 
-    def make_step(self) -> DecodeStep:
-        decode = self.decoder.make_step()
-        next_words = self._next_words()
+    def step_weights(self) -> list[tf.Tensor]:
+        """Returns the table of the output layer in the order in which a step reads it, `[units,
+        words]`, and what the decoder's step takes.
+        """
+        return [tf.transpose(self.decoder.output_layer[0]), *self.decoder.step_weights()]
+
+    def make_step(self, weights: list[tf.Tensor] | None = None) -> DecodeStep:
+        table, *of_decoder = weights or self.step_weights()
+        decode = self.decoder.make_step(of_decoder)
+        next_words = self._next_words(table)
 
         def step(words, state: State, memory: Memory) -> tuple[NextWords, State, Memory]:
             hidden, state, memory = decode(tf.convert_to_tensor(words), state, memory)
@@ -88,10 +96,11 @@ class EncoderDecoder(keras.Model):
 
         return step
 
-    def _next_words(self) -> Callable[[tf.Tensor], NextWords]:
-        """Returns the function from the input of the output layer, `[rows, units]`, to the next words."""
-        table, *bias = self.decoder.output_layer
-        table = tf.transpose(table)
+    def _next_words(self, table: tf.Tensor) -> Callable[[tf.Tensor], NextWords]:
+        """Returns the function from the input of the output layer, `[rows, units]`, to the next
+        words.
+        """
+        _, *bias = self.decoder.output_layer
 
         def next_words(hidden: tf.Tensor) -> NextWords:
             logits = affine(hidden, table, *bias)

@@ -4,9 +4,8 @@ import tensorflow as tf
 
 from .affine import Weight, affine
 
-_PHILOX = (
-    tf.random.Algorithm.PHILOX.value
-)  # the same numbers with and without XLA, whose default generator is slow
+# The same numbers with and without XLA, whose default generator is slow.
+_PHILOX = tf.random.Algorithm.PHILOX.value
 _LEVELS = 2**16  # an entry is dropped or kept by 16 random bits
 
 
@@ -28,7 +27,7 @@ class ForwardPass:
         self._drawn = 0
 
     def affine(self, x: tf.Tensor, matrix: Weight, bias: Weight | None = None) -> tf.Tensor:
-        """Returns `x W + b` in float32, of factors in the dtype of this pass; see `affine.affine`."""
+        """Returns `x W + b` in float32, of factors in the dtype of this pass."""
         return affine(x, matrix, bias, self.dtype)
 
     def draw(self, rate: float, shape) -> tf.Tensor | None:
@@ -62,7 +61,7 @@ def _random_levels(shape: tf.Tensor, seed: tf.Tensor, number: int) -> tf.Tensor:
 
 
 def drop(x: tf.Tensor, mask: tf.Tensor | None) -> tf.Tensor:
-    """Multiplies by a mask that broadcasts to `x`; `[batch, units]` serves every step of `[batch, time, units]`."""
+    """Multiplies by a mask, or one for all steps: `[batch, units]` for `[batch, time, units]`."""
     if mask is None:
         return x
     if len(x.shape) == 3 and len(mask.shape) == 2:

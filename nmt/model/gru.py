@@ -1,4 +1,4 @@
-"""The gated recurrent unit of Nematus, with separate normalizations for the terms of input and state."""
+"""The gated recurrent unit of Nematus, which normalizes terms of input and state apart."""
 
 import itertools
 from collections.abc import Sequence
@@ -42,10 +42,13 @@ class GRUStep(Block):
     further GRUs without input follow within the same time step; they have no terms of x, and biases
     only with `bias_on_state`.
 
-    Args: inputs: Size of x; 0 for a GRU without input. units: Size of h. normalization: Kind of
-        `N`, one of `normalization.KINDS`. bias_on_state: Adds the biases to the terms of the state,
-        `N(h U + b)`, as Nematus does in the second GRU of
-            the decoder. The reset gate then multiplies the bias of the proposal too.
+    Args:
+        inputs: Size of x; 0 for a GRU without input.
+        units: Size of h.
+        normalization: Kind of `N`, one of `normalization.KINDS`.
+        bias_on_state: Adds the biases to the terms of the state, `N(h U + b)`, as Nematus does in
+            the second GRU of the decoder. The reset gate then multiplies the bias of the proposal
+            too.
         transitions: Number of further GRUs in the same time step.
 
     Reference: Cho et al. (2014), arXiv:1406.1078; Sennrich et al. (2017), arXiv:1703.04357; Miceli
@@ -118,7 +121,7 @@ class GRUStep(Block):
     def project_input(
         self, x: tf.Tensor, masks: GRUMasks = NO_MASKS, affine: Affine = affine
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Returns the terms of the input in gates `[..., 2 * units]` and proposal `[..., units]`."""
+        """Returns the input's terms in gates `[..., 2 * units]` and proposal `[..., units]`."""
         gates, proposal = self.input_matrices
         return (
             over_rows(
@@ -137,7 +140,7 @@ class GRUStep(Block):
         masks: GRUMasks = NO_MASKS,
         affine: Affine = affine,
     ) -> tf.Tensor:
-        """Returns the next state `[batch, units]` from this one and the result of `project_input`."""
+        """Returns the next state `[batch, units]`, given the result of `project_input`."""
         gates_x, proposal_x = projected
         to_gates, to_proposal, *_ = self.state_matrices
         gates = affine(drop(state, masks.state_to_gates), *to_gates)

@@ -9,7 +9,7 @@ from .affine import Affine, affine, over_rows
 
 
 def normal_or_orthogonal(rows: int, columns: int) -> keras.initializers.Initializer:
-    """Returns the initializer that Nematus uses for a matrix: orthogonal if it is square, else 0.01 N(0, 1)."""
+    """Returns Nematus's initializer of a matrix: orthogonal if it is square, else 0.01 N(0, 1)."""
     if rows == columns:
         return keras.initializers.Orthogonal()
     return keras.initializers.RandomNormal(stddev=0.01)

@@ -11,9 +11,8 @@ from .forward_pass import ForwardPass, drop
 from .layers import Block
 
 Positions = Sequence[tf.Tensor]  # batch and time of the positions that are rows of one matrix
-Projection = tuple[
-    Weight, ...
-]  # a matrix [units, units], or several side by side, and perhaps a bias
+# A matrix [units, units], or several side by side, and perhaps a bias.
+Projection = tuple[Weight, ...]
 
 _MASKED = -1e9  # as in Nematus
 _PRODUCTS = ("queries", "keys", "values", "output")
@@ -30,7 +29,7 @@ class KeysAndValues(NamedTuple):
 
     @classmethod
     def of(cls, keys: tf.Tensor, values: tf.Tensor) -> "KeysAndValues":
-        """Returns those of projected keys and values, both `[batch, heads, time, units / heads]`."""
+        """Stores projected keys and values, `[batch, heads, time, units / heads]`."""
         return cls(tf.linalg.matrix_transpose(keys), values)
 
     def append(self, new: "KeysAndValues") -> "KeysAndValues":
@@ -79,10 +78,8 @@ class MultiHeadAttention(Block):
 
     def fused(self) -> Projection:
         """Returns the projections to queries, keys and values as one, to `3 * units`."""
-        return tuple(
-            tf.concat([each.value for each in weights], -1)
-            for weights in zip(*self.projections, strict=True)
-        )
+        kinds = zip(*self.projections, strict=True)
+        return tuple(tf.concat(list(map(tf.convert_to_tensor, each)), -1) for each in kinds)
 
     def project(
         self,
@@ -109,6 +106,15 @@ class MultiHeadAttention(Block):
             found += tf.unstack(tf.transpose(split, [2, 0, 3, 1, 4]))
         return found
 
+    def attention_weights(
+        self, queries: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor, forward: ForwardPass
+    ) -> tf.Tensor:
+        """Returns the weight of each position of the memory, `[batch, heads, time, memory_time]`,
+        with the arguments of `call`.
+        """
+        scores = rounded_product(queries, memory.keys, forward.dtype)
+        return tf.nn.softmax(scores * (self.units // self.heads) ** -0.5 + bias)
+
     def call(
         self, queries: tf.Tensor, memory: KeysAndValues, bias: tf.Tensor, *, forward: ForwardPass
     ) -> tf.Tensor:
@@ -119,9 +125,7 @@ class MultiHeadAttention(Block):
             memory: The keys and values, of `memory_time` positions.
             bias: Added to the scores; it broadcasts to `[batch, heads, time, memory_time]`.
         """
-        scores = rounded_product(queries, memory.keys, forward.dtype)
-        scores *= (self.units // self.heads) ** -0.5
-        weights = tf.nn.softmax(scores + bias)
+        weights = self.attention_weights(queries, memory, bias, forward)
         sizes = tf.shape(weights)
         weights = drop(weights, forward.draw(self.weight_rate, sizes))
         weights = drop(weights, forward.draw(self.head_rate, [sizes[0], sizes[1], 1, 1]))

@@ -39,15 +39,15 @@ def scan(
     """Runs a recurrence over time. Returns the states after each step, a structure of `[batch,
     time, ...]`.
 
-    Args: step: Maps a state, one time step of `sequences`, `constants`, and a function in place of
-        `affine` to the next
-            state.
+    Args:
+        step: Maps a state, one time step of `sequences`, `constants`, and a function in place of
+            `affine` to the next state.
         sequences: A structure of `[batch, time, units]`.
         initial: The state before the first step, a structure of `[batch, ...]`.
         matrices: The matrices that the step's `affine` calls multiply by, in the order of the
-        calls.
+            calls.
         constants: Other tensors that the step uses and that need a gradient; variables need not be
-        listed.
+            listed.
         dtype: The factors of the weights' gradients are rounded to it.
         reverse: Runs from the last time step to the first; the result keeps the order of the input.
     """
@@ -112,7 +112,7 @@ class _Recurrence:
         return self._states
 
     def backwards(self, *d_states: tf.Tensor, variables=()):
-        """Returns the gradients of all arguments, and of the variables that the step uses besides its matrices."""
+        """Returns the gradients of all arguments, and of the other variables that the step uses."""
         transposed = [tf.linalg.matrix_transpose(factor) for factor in self._factors]
         before = [self._before(*pair) for pair in zip(self._start, self._states, strict=True)]
         summed = [*self._constants, *variables]
@@ -134,9 +134,10 @@ class _Recurrence:
             d_summed = [a + b for a, b in zip(d_summed, d_here, strict=True)]
             return i + 1, d_state, d_summed, _write(arrays, t, (d_inputs, products.inputs, dzs))
 
-        factors = [[self._row(factor, side) for factor in self._factors] for side in (-2, -1)]
-        zeros = [[tf.zeros_like(x) for x in each] for each in (self._start, summed)]
-        stored = ([x[0] for x in self._inputs], *factors)
+        taken = [self._row(factor, -2) for factor in self._factors]
+        returned = [self._row(factor, -1) for factor in self._factors]
+        zeros = tf.nest.map_structure(tf.zeros_like, [list(self._start), summed])
+        stored = ([x[0] for x in self._inputs], taken, returned)
         d_start, d_summed, (d_inputs, xs, dzs) = self._loop(
             body, *zeros, stored=stored, like=d_states[0]
         )
@@ -161,7 +162,7 @@ class _Recurrence:
         )
 
     def _row(self, factor: tf.Tensor, side: int) -> tf.Tensor:
-        """Returns zeros of the shape of what a product takes (side -2) or returns (-1), `[batch, units]`."""
+        """Returns zeros of the shape of a product's input (side -2) or result (-1)."""
         return tf.zeros([tf.shape(self._start[0])[0], factor.shape[side] or tf.shape(factor)[side]])
 
     def _loop(self, body: Callable, *variables, stored: Structure, like: tf.Tensor | None = None):
@@ -221,7 +222,7 @@ class _Products:
 
 
 def _replaced(x: tf.Tensor, result: tf.Tensor, transposed: tf.Tensor) -> tf.Tensor:
-    """Returns the stored result `z = x W + b`; the gradient of x is `dz W^T`, and z itself gets dz."""
+    """Returns the stored `z = x W + b`; the gradient of x is `dz W^T`, and z itself gets dz."""
 
     @tf.custom_gradient
     def identity(x, z):
@@ -231,7 +232,7 @@ def _replaced(x: tf.Tensor, result: tf.Tensor, transposed: tf.Tensor) -> tf.Tens
 
 
 def _weight_gradient(x: tf.Tensor, dz: tf.Tensor, factor: tf.Tensor, dtype: str) -> tf.Tensor:
-    """Returns the gradient of one matrix, or of one for each row, from `[time, batch, ...]`, rounded to `dtype`."""
+    """Returns the gradient of a matrix, or of one for each row, from `[time, batch, ...]`."""
     if len(factor.shape) == 3:
         x, dz = (tf.transpose(each, [1, 0, 2]) for each in (x, dz))
     else:

@@ -1,4 +1,4 @@
-"""The architectures: module and class for each `--model_type`, known before TensorFlow is loaded."""
+"""Module and class of each `--model_type`, known before TensorFlow is loaded."""
 
 import importlib
 
@@ -6,7 +6,7 @@ ARCHITECTURES = {"rnn": (".rnnsearch", "RNNSearch"), "transformer": (".transform
 
 
 def build_model(config, source_words: int, target_words: int):
-    """Builds the `contract.TranslationModel` that a `config.Config` describes, with initial weights."""
+    """Builds the model that a `config.Config` describes, with initial weights."""
     module, name = ARCHITECTURES[config.model_type]
     return getattr(importlib.import_module(module, __package__), name)(
         config, source_words, target_words

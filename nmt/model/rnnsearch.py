@@ -1,4 +1,7 @@
-"""The RNN model of Nematus master and, at depth one, v0.3: bidirectional GRUs, conditional GRU, deep output."""
+"""The RNN model of Nematus: bidirectional GRUs, conditional GRU, deep output.
+
+At depth one it is that of v0.3.
+"""
 
 import functools
 from collections.abc import Callable
@@ -22,9 +25,8 @@ class Memory(NamedTuple):
     """The source sentences as the decoder sees them."""
 
     context: tf.Tensor  # [batch, source_time, 2 * units], zero on padding
-    projected: (
-        tf.Tensor
-    )  # [batch, source_time, 2 * units], the term of the context in the attention energies
+    # [batch, source_time, 2 * units], the term of the context in the attention energies.
+    projected: tf.Tensor
     mask: tf.Tensor  # [batch, source_time]
 
 
@@ -156,7 +158,7 @@ class Decoder(Block):
     def init_decoder(
         self, context: tf.Tensor, mask: tf.Tensor, forward: ForwardPass
     ) -> tuple[tf.Tensor, Memory]:
-        """Returns the first state of each level `[batch, units]`, from the mean of the context, and the memory."""
+        """Returns the first state of each level `[batch, units]` and the memory."""
         batch = tf.shape(context)[0]
         width = context.shape[-1]
         mean = tf.reduce_sum(context, 1) / tf.reduce_sum(mask, 1, keepdims=True)
@@ -168,7 +170,7 @@ class Decoder(Block):
     def call(
         self, words: tf.Tensor, state: tf.Tensor, *, memory: Memory, forward: ForwardPass
     ) -> tf.Tensor:
-        """Returns the input of the output layer for the word after each of `words`, `[batch, time, embedding]`."""
+        """Returns the input of the output layer for the next words, `[batch, time, embedding]`."""
         batch, time = tf.unstack(tf.shape(words))
         embedded = self.embedding(words)
         embedded = drop(embedded, forward.draw(self._config.rnn_dropout_target, [batch, time, 1]))
@@ -246,13 +248,14 @@ class Decoder(Block):
             memory,
         )
 
-    def make_step(
-        self,
-    ) -> Callable[[tf.Tensor, tf.Tensor, Memory], tuple[tf.Tensor, tf.Tensor, Memory]]:
+    def step_weights(self) -> list[tf.Tensor]:
+        return []  # a step reads its matrices as they are
+
+    def make_step(self, _: list[tf.Tensor]) -> Callable:
         return self.step
 
     def attention_weights(self, words: tf.Tensor, state: tf.Tensor, memory: Memory) -> tf.Tensor:
-        """Returns the attention weights of the word after each of `words`, `[batch, time, source_time]`."""
+        """Returns the attention weights of the next words, `[batch, time, source_time]`."""
 
         def step(carried, x, *_):
             weights = []
@@ -277,7 +280,7 @@ class Decoder(Block):
         masks=(NO_MASKS, None, NO_MASKS),
         affine: Affine = affine,
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """Runs one time step of the first level; returns the next state and the attended context."""
+        """Runs a time step of the first level; returns the next state and the attended context."""
         word_masks, query_mask, context_masks = masks
         state = self.word_gru.step(state, projected_word, word_masks, affine)
         attended = attend(drop(state, query_mask))
@@ -325,12 +328,12 @@ class RNNSearch(EncoderDecoder):
         return self.decoder(self._previous(target), state, memory=memory, forward=forward)
 
     def attention(self, source, source_mask, target) -> tf.Tensor:
-        """Returns the attention weights of every target word, `[batch, target_time, source_time]`."""
+        """Returns the attention weights of target words, `[batch, target_time, source_time]`."""
         state, memory = self._init_decoder(source, source_mask, ForwardPass())
         return self.decoder.attention_weights(self._previous(target), state, memory)
 
     def encode(self, source, source_mask) -> tuple[tf.Tensor, Memory]:
-        """Returns the first states of all levels of the decoder, `[batch, levels * units]`, and its memory."""
+        """Returns the first states of all levels, `[batch, levels * units]`, and the memory."""
         state, memory = self._init_decoder(source, source_mask, ForwardPass())
         return tf.tile(state, [1, self.decoder.levels]), memory
 

@@ -4,7 +4,7 @@ With the norm before each sublayer, it equals that of Nematus.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -22,9 +22,8 @@ from .transformer_layers import TransformerLayer, sinusoids
 
 FIRST_WORD = 1  # the id of <GO> in Nematus's dictionaries
 
-State = (
-    tf.Tensor
-)  # [rows, words], the bias that hides the words of other hypotheses among those of the memory
+# [rows, words], the bias that hides the words of other hypotheses among those of the memory.
+State = tf.Tensor
 
 
 class Memory(NamedTuple):
@@ -95,8 +94,22 @@ class Decoder(Block):
         ]
         return Memory([KeysAndValues.of(*each) for each in source], bias, [None] * len(source))
 
+    def attention_weights(self, words: tf.Tensor, memory: Memory, layer: int) -> tf.Tensor:
+        """Returns how much the word after each of `words` attends to each source word in a layer,
+        counted from 1, `[batch, time, source_time]`.
+        """
+        sizes = tf.unstack(tf.shape(words))
+        bias = future_bias(sizes[1])
+        forward = ForwardPass()
+        x = _embed(words, self.embedding.rows, 0, self.positions)
+        for each, source in zip(self.stack[: layer - 1], memory.source, strict=False):
+            own = each.attention.projections
+            x, _ = each(x, sizes, bias, own, source, memory.bias, forward=forward)
+        last = layer - 1
+        return self.stack[last].source_weights(x, sizes, bias, memory.source[last], memory.bias)
+
     def call(self, words: tf.Tensor, *, memory: Memory, forward: ForwardPass) -> tf.Tensor:
-        """Returns the input of the output layer for the word after each of `words`, `[batch, time, units]`."""
+        """Returns the input of the output layer for the next words, `[batch, time, units]`."""
         sizes = tf.unstack(tf.shape(words))
         x = _embed(words, self.embedding.rows, 0, self.positions)
         x = drop(x, forward.draw(self.rate, tf.shape(x)))
@@ -104,11 +117,18 @@ class Decoder(Block):
         x, _ = self._run(x, sizes, future_bias(sizes[1]), memory, projections, forward)
         return tf.reshape(x, [*sizes, x.shape[-1]])
 
-    def make_step(self) -> Callable[[tf.Tensor, State, Memory], tuple[tf.Tensor, State, Memory]]:
-        """Returns the function that maps the last words `[rows]` to the input of the output layer and what follows."""
-        projections = [
-            [layer.attention.fused()] for layer in self.stack
-        ]  # one product for a few rows saves time
+    def step_weights(self) -> list[tf.Tensor]:
+        """Returns the fused projections of each layer: one product for a few rows saves time."""
+        return [weight for layer in self.stack for weight in layer.attention.fused()]
+
+    def make_step(
+        self, weights: Sequence[tf.Tensor]
+    ) -> Callable[[tf.Tensor, State, Memory], tuple[tf.Tensor, State, Memory]]:
+        """Returns the function that maps the last words `[rows]` to the input of the output layer
+        and what follows.
+        """
+        size = len(weights) // len(self.stack)
+        projections = [[tuple(weights[i : i + size])] for i in range(0, len(weights), size)]
 
         def step(words, state, memory):
             sentences = tf.shape(memory.bias)[0]
@@ -128,7 +148,7 @@ class Decoder(Block):
     def _run(
         self, x, sizes, bias, memory: Memory, projections, forward: ForwardPass
     ) -> tuple[tf.Tensor, Memory]:
-        """Returns the output of the layers, of the shape of `x`, and the memory with the words of `x`."""
+        """Returns the output of the layers, shaped as `x`, and the memory with the words of `x`."""
         words = []
         for layer, own, source, past in zip(
             self.stack, projections, memory.source, memory.words, strict=True
@@ -167,6 +187,21 @@ class Transformer(EncoderDecoder):
         memory = self._init_decoder(source, source_mask, forward)
         return self.decoder(self._previous(target), memory=memory, forward=forward)
 
+    @property
+    def attention_layers(self) -> int:
+        """The number of layers of `attention`."""
+        return len(self.decoder.stack)
+
+    def attention(self, source, source_mask, target, layer: int | None = None) -> tf.Tensor:
+        """Returns the attention weights of every target word in a layer, by default the last but
+        one, the mean of its heads, `[batch, target_time, source_time]`.
+
+        Reference: Garg et al. (2019), arXiv:1909.02074, on the layer.
+        """
+        memory = self._init_decoder(source, source_mask, ForwardPass())
+        layer = layer or max(self.attention_layers - 1, 1)
+        return self.decoder.attention_weights(self._previous(target), memory, layer)
+
     def _init_decoder(self, source, source_mask, forward: ForwardPass) -> Memory:
         bias = padding_bias(tf.convert_to_tensor(source_mask))
         return self.decoder.init_decoder(self.encoder(source, bias, forward=forward), bias, forward)
@@ -199,21 +234,24 @@ class Transformer(EncoderDecoder):
         )
         return word_costs(logits, words, smoothing * (others + 1) / others) - entropy
 
-    def _next_words(self) -> Callable[[tf.Tensor], NextWords]:
+    def step_weights(self) -> list[tf.Tensor]:
+        table, *others = super().step_weights()
+        return [table[:, :-1] if self.decoder.has_padding else table, *others]
+
+    def _next_words(self, table: tf.Tensor) -> Callable[[tf.Tensor], NextWords]:
         """Returns the function to the next words.
 
         Padding counts in the normalizers and is no next word.
         """
         if not self.decoder.has_padding:
-            return super()._next_words()
-        table, *given = self.decoder.output_layer
-        bias = given[0] if given else tf.zeros([table.shape[0]])
-        matrix = tf.transpose(table[:-1])
+            return super()._next_words(table)
+        rows, *given = self.decoder.output_layer
+        bias = given[0] if given else tf.zeros([rows.shape[0]])
         biases = bias[:-1]
 
         def next_words(hidden: tf.Tensor) -> NextWords:
-            logits = affine(hidden, matrix, biases)
-            of_padding = tf.linalg.matvec(hidden, table[-1]) + bias[-1]
+            logits = affine(hidden, table, biases)
+            of_padding = tf.linalg.matvec(hidden, rows[-1]) + bias[-1]
             return NextWords(logits, tf.reduce_logsumexp([log_normalizers(logits), of_padding], 0))
 
         return next_words
@@ -238,7 +276,7 @@ def _embedding(words: int, config: Any, *, of_target: bool) -> Embedding:
 
 
 def _final_norm(config: Any) -> Callable[[tf.Tensor], tf.Tensor]:
-    """Returns the norm of a stack's output: none for `post`, where the last layer has normalized it already."""
+    """Returns the norm of a stack's output: none for `post`, where the last layer normalizes."""
     if config.transformer_norm_position == "post":
         return tf.identity  # not an Identity layer: the kind `none` puts one where a norm would be
     return build_normalization(config.normalization, config.state_size, "final_norm")

@@ -1,4 +1,4 @@
-"""Parts of a Transformer: positions, residual connections with their normalization, feed-forward, layers."""
+"""Parts of a Transformer: positions, normalized residual connections, feed-forward, layers."""
 
 import math
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ class FeedForward(Block):
 
 
 class TransformerLayer(Block):
-    """Self-attention, attention to the source in the decoder, then feed-forward, each in a residual connection."""
+    """Self-attention, a decoder's attention to the source, feed-forward; each is residual."""
 
     def __init__(self, config: Any, name: str, *, reads_source: bool = False):
         super().__init__(name=name)
@@ -92,30 +92,56 @@ class TransformerLayer(Block):
     ) -> tuple[tf.Tensor, KeysAndValues]:
         """Returns the output, of the shape of `x`, and the keys and values of all positions so far.
 
-        Args: x: All positions of the sentences or, in decoding, a new one of each hypothesis,
-            `[rows, units]`. sizes: Sentences, and positions of each. bias: That of the
-            self-attention; see `MultiHeadAttention.call`. projections: Those of the self-attention,
-            single or fused. source: Keys and values of the source. source_bias: That of the
-            attention to the source, `[batch, 1, 1, source_time]`. past: Keys and values of the
-            positions before, of all hypotheses of a sentence.
+        Args:
+            x: All positions of the sentences or, in decoding, a new one of each hypothesis, `[rows,
+                units]`.
+            sizes: Sentences, and positions of each.
+            bias: That of the self-attention; see `MultiHeadAttention.call`.
+            projections: Those of the self-attention, single or fused.
+            source: Keys and values of the source.
+            source_bias: That of the attention to the source, `[batch, 1, 1, source_time]`.
+            past: Keys and values of the positions before, of all hypotheses of a sentence.
         """
-        queries, *new = self.attention.project(
-            self.attention_residual.input(x), sizes, projections, forward
-        )
-        own = KeysAndValues.of(*new)
-        own = own if past is None else past.append(own)
-        x = self.attention_residual.sum(
-            x, self.attention(queries, own, bias, forward=forward), forward
-        )
+        x, own = self._attend_words(x, sizes, bias, projections, past, forward)
         if (cross := self.cross_attention) is not None:
-            (queries,) = cross.project(
-                self.cross_residual.input(x), sizes, cross.projections[:1], forward
-            )
-            x = self.cross_residual.sum(
-                x, cross(queries, source, source_bias, forward=forward), forward
-            )
+            queries = self._source_queries(x, sizes, forward)
+            attended = cross(queries, source, source_bias, forward=forward)
+            x = self.cross_residual.sum(x, attended, forward)
         fed = self.feed_forward(self.feed_forward_residual.input(x), forward=forward)
         return self.feed_forward_residual.sum(x, fed, forward), own
+
+    def source_weights(
+        self,
+        x: tf.Tensor,
+        sizes: Positions,
+        bias: tf.Tensor,
+        source: KeysAndValues,
+        source_bias: tf.Tensor,
+    ) -> tf.Tensor:
+        """Returns how much each position attends to each of the source, the mean of the heads,
+        `[batch, time, source_time]`, with the arguments of `call`.
+        """
+        forward = ForwardPass()
+        x, _ = self._attend_words(x, sizes, bias, self.attention.projections, None, forward)
+        queries = self._source_queries(x, sizes, forward)
+        weights = self.cross_attention.attention_weights(queries, source, source_bias, forward)
+        return tf.reduce_mean(weights, 1)
+
+    def _attend_words(
+        self, x, sizes, bias, projections, past, forward: ForwardPass
+    ) -> tuple[tf.Tensor, KeysAndValues]:
+        """Returns the output of the self-attention, and all its keys and values."""
+        inputs = self.attention_residual.input(x)
+        queries, *new = self.attention.project(inputs, sizes, projections, forward)
+        own = KeysAndValues.of(*new)
+        own = own if past is None else past.append(own)
+        attended = self.attention(queries, own, bias, forward=forward)
+        return self.attention_residual.sum(x, attended, forward), own
+
+    def _source_queries(self, x: tf.Tensor, sizes: Positions, forward: ForwardPass) -> tf.Tensor:
+        inputs = self.cross_residual.input(x)
+        projections = self.cross_attention.projections[:1]
+        return self.cross_attention.project(inputs, sizes, projections, forward)[0]
 
 
 def sinusoids(first: tf.Tensor | int, count: tf.Tensor | int, units: int, kind: str) -> tf.Tensor:
@@ -134,7 +160,6 @@ def sinusoids(first: tf.Tensor | int, count: tf.Tensor | int, units: int, kind: 
     half = units // 2
     steps = half - 1 if kind == "tensor2tensor" else half
     frequencies = tf.exp(tf.range(half, dtype=tf.float32) * (-math.log(_LONGEST_WAVE) / steps))
-    angles = (
-        tf.cast(tf.range(count) + first, tf.float32)[:, tf.newaxis] * frequencies
-    )  # [count, half]
+    # [count, half].
+    angles = tf.cast(tf.range(count) + first, tf.float32)[:, tf.newaxis] * frequencies
     return tf.concat([tf.sin(angles), tf.cos(angles)], -1)

@@ -203,7 +203,7 @@ class IdSignatures(tf.Module):
         # Track the variables alone: a bound method is not tracked, and the translator would bring
         # the tokenizers along.
         self._search = translator.search
-        self._variables = [variable.value for variable in model.variables]
+        self._variables = list(translator.variables)
 
     @property
     def functions(self) -> dict[str, tf.types.experimental.PolymorphicFunction]:

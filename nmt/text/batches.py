@@ -9,8 +9,9 @@ import tensorflow as tf
 
 from .vocabulary import END
 
-LONGEST = 1000  # tokens of the longest sentence that is translated or scored as a whole; bounds the memory
-TOKENS = 8192  # limit of the tokens of a batch that is translated or scored, padding included; bounds the memory
+# Limits that bound the memory of translating and scoring.
+LONGEST = 1000  # tokens of the longest sentence that is computed as a whole
+TOKENS = 8192  # of a batch, padding included
 
 
 class Batch(NamedTuple):
@@ -27,7 +28,7 @@ class Batch(NamedTuple):
 
 
 def pad(ids: tf.RaggedTensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """Pads ids `[batch, (tokens)]` to `[batch, time]`, the longest row and its end; returns them with their mask."""
+    """Pads ids `[batch, (tokens)]` to the longest row and its end; returns them with their mask."""
     dense = tf.pad(ids.to_tensor(END), [[0, 0], [0, 1]], constant_values=END)
     return dense, tf.sequence_mask(ids.row_lengths() + 1, tf.shape(dense)[1], tf.float32)
 

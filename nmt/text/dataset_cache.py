@@ -1,4 +1,4 @@
-"""Texts as rows of numbers in mapped files, which are made once and cached: token ids or bytes of every line."""
+"""Memory-mapped token ids of each line, cached on disk; and other rows of numbers."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
@@ -18,8 +18,9 @@ from .vocabulary import SentencePieceVocabulary, Vocabulary
 
 _BLOCK = 1 << 20  # bytes of the lines that are encoded at a time
 
-# Maps lines, each with a line feed at its end, to the numbers of all lines and the count of each.
-Encoder = Callable[[bytes], tuple[np.ndarray, np.ndarray]]
+# Maps lines, each with a line feed at its end, to the numbers of all lines, the count of each, and
+# perhaps the hash of each.
+Encoder = Callable[[bytes], tuple[np.ndarray, ...]]
 
 
 class RaggedArray:
@@ -28,12 +29,14 @@ class RaggedArray:
     Args:
         flat: The numbers of all rows.
         ends: 0, and the position in `flat` after each row.
+        hashes: The hash of each line, or nothing; see `hash_lines`.
         starts: Number of the first line of each file, and of all lines.
     """
 
-    def __init__(self, flat: np.ndarray, ends: np.ndarray, starts: list[int]):
+    def __init__(self, flat: np.ndarray, ends: np.ndarray, hashes: np.ndarray, starts: list[int]):
         self._flat = flat
         self._ends = ends
+        self.hashes = hashes
         self.starts = starts
 
     def __len__(self) -> int:
@@ -50,26 +53,31 @@ def token_ids(paths: Sequence[Path], vocabulary: Vocabulary, cache: Cache) -> Ra
     """Returns the token ids of each line of files, without the end."""
     dtype = np.uint16 if vocabulary.size <= 2**16 else np.int32
 
-    def encode(block: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        ids = vocabulary.encode(tf.strings.split(block[tf.newaxis], "\n").values)
-        return tf.cast(ids.flat_values, dtype), ids.row_lengths()
+    def encode(block: tf.Tensor) -> tuple[tf.Tensor, ...]:
+        lines = tf.strings.split(block[tf.newaxis], "\n").values
+        ids = vocabulary.encode(lines)
+        return tf.cast(ids.flat_values, dtype), ids.row_lengths(), hash_lines(lines)
 
     traced = tf.function(encode, input_signature=[tf.TensorSpec([], tf.string)], autograph=False)
     traced = traced.get_concrete_function()  # once, before the threads call it
 
-    def encoder(block: bytes) -> tuple[np.ndarray, np.ndarray]:
-        flat, lengths = traced(tf.constant(block[:-1]))
-        return flat.numpy(), lengths.numpy()
+    def encoder(block: bytes) -> tuple[np.ndarray, ...]:
+        return tuple(found.numpy() for found in traced(tf.constant(block[:-1])))
 
     return _prepare(
-        "ids", paths, cache, encoder, dtype, _versions(vocabulary.digest, vocabulary.size)
+        "ids", paths, cache, encoder, dtype, _versions(vocabulary.digest, vocabulary.size, "hashes")
     )
+
+
+def hash_lines(lines: tf.Tensor) -> tf.Tensor:
+    """Returns a 64-bit hash of each line; chance makes two lines equal once in 10**18 pairs."""
+    return tf.strings.to_hash_bucket_fast(lines, 2**63 - 1)
 
 
 def raw_lines(paths: Sequence[Path], cache: Cache) -> RaggedArray:
     """Returns the bytes of each line of files, for texts that are segmented anew each time."""
 
-    def encoder(block: bytes) -> tuple[np.ndarray, np.ndarray]:
+    def encoder(block: bytes) -> tuple[np.ndarray, ...]:
         flat = np.frombuffer(block, np.uint8)
         ends = np.flatnonzero(flat == ord("\n"))
         return flat[flat != ord("\n")], np.diff(ends, prepend=-1) - 1
@@ -84,9 +92,9 @@ def drawn_lengths(
     seed: Sequence[int],
     cache: Cache,
 ) -> RaggedArray:
-    """Returns rows with the lengths of the lines in one random segmentation, of `SentencePieceVocabulary.sample`."""
+    """Returns rows with the lengths of the lines in one random segmentation."""
 
-    def encoder(block: bytes) -> tuple[np.ndarray, np.ndarray]:
+    def encoder(block: bytes) -> tuple[np.ndarray, ...]:
         rows = vocabulary.sample(block[:-1].split(b"\n"), alpha, seed, 2**31 - 1)
         return np.zeros(0, np.uint8), np.array([len(row) for row in rows])
 
@@ -112,7 +120,7 @@ def _prepare(
     dtype: type,
     depends_on: Sequence[object] = (),
 ) -> RaggedArray:
-    """Returns the rows of the lines of files, which the cache keeps under their digests and what they depend on."""
+    """Returns the rows of files, cached under their digests and what they depend on."""
     digests = content_digests(paths, cache)
     key = hashlib.sha256(repr((digests, *depends_on)).encode()).hexdigest()[:32]
 
@@ -121,42 +129,39 @@ def _prepare(
             for block in _unchanged_blocks(path, digest, bar):
                 yield shard, block
 
-    def encode(block: tuple[int, bytes]) -> tuple[int, np.ndarray, np.ndarray]:
-        return block[0], *encoder(block[1])
+    def encode(block: tuple[int, bytes]) -> tuple[int, tuple[np.ndarray, ...]]:
+        return block[0], encoder(block[1])
 
     def make(folder: Path) -> dict[str, list[int]]:
         compressed = any(path.suffix in (".gz", ".zst") for path in paths)  # of unknown size
         size = None if compressed else sum(path.stat().st_size for path in paths)
-        about = {
-            "unit": "B",
-            "unit_scale": True,
-            "desc": f"reading {paths[0].name}",
-            "delay": 5,
-            "leave": False,
-        }
+        about = {"unit": "B", "unit_scale": True, "desc": f"reading {paths[0].name}"}
         counts = np.zeros(len(paths) + 1, np.int64)
+        total = 0
         with (
             (folder / "flat").open("wb") as flat,
             (folder / "ends").open("wb") as ends,
-            tqdm(total=size, **about) as bar,
+            (folder / "hashes").open("wb") as hashes,
+            tqdm(total=size, delay=5, leave=False, **about) as bar,
         ):
             ends.write(np.zeros(1, np.int64))
-            total = 0
-            for shard, numbers, lengths in parallel_map(encode, blocks(bar)):
+            for shard, (numbers, lengths, *hashed) in parallel_map(encode, blocks(bar)):
                 flat.write(numbers.astype(dtype, copy=False))
                 ends.write(np.cumsum(lengths, dtype=np.int64) + total)
+                hashes.writelines(hashed)
                 total += int(lengths.sum())
                 counts[shard + 1] += len(lengths)
         return {"starts": np.cumsum(counts).tolist()}
 
     folder, record = cache.entry(f"{kind}-{key}", make)
+    names = {"flat": dtype, "ends": np.int64, "hashes": np.int64}
     return RaggedArray(
-        _mapped(folder / "flat", dtype), _mapped(folder / "ends", np.int64), record["starts"]
+        *(_mapped(folder / name, type_) for name, type_ in names.items()), record["starts"]
     )
 
 
 def _unchanged_blocks(path: Path, digest: str, bar: tqdm) -> Iterator[bytes]:
-    """Yields the lines of a file in blocks; raises `UserError` if its text no longer has this digest."""
+    """Yields the lines of a file in blocks; refuses a text that no longer has this digest."""
     sha = hashlib.sha256()
 
     def pieces() -> Iterator[bytes]:

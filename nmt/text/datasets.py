@@ -16,7 +16,7 @@ from ..concurrency import cores, parallel_map
 from ..errors import UserError
 from ..storage.cache import Cache
 from .batches import LONGEST, Batch, pad_rows, ragged, rows_of
-from .dataset_cache import RaggedArray, drawn_lengths, raw_lines, token_ids
+from .dataset_cache import RaggedArray, drawn_lengths, hash_lines, raw_lines, token_ids
 from .lines import spread
 from .mixing import WeightedSampler
 from .parallel_text import ParallelText, other_lines
@@ -38,14 +38,16 @@ class TrainingData:
         config: A `config.Config`.
         cache: Keeps the prepared text.
 
-    Attributes: pairs: Number of pairs of the text. used: Number of pairs that are trained on.
-        empty: Number of pairs left out because a side is empty. too_long: Number of further pairs
-        left out because a side has more than `maxlen` tokens. unlike: Number of further pairs left
-        out by `max_length_ratio`. pairs_per_epoch: Number of pairs in an epoch: those used, unless
-        there are weights. batches_per_epoch: Number of batches in an epoch.
-        earlier_batches_per_epoch: The same in earlier versions, where each width had an incomplete
-        batch. samples: Token ids of some lines of each side, evenly spread. sizes: `(width, pairs,
-        batches)` in an epoch, for each width that pairs have.
+    Attributes:
+        pairs: Number of pairs of the text.
+        used: Number of pairs that are trained on.
+        empty: Number of pairs left out because a side is empty.
+        too_long: Number of further pairs left out because a side has more than `maxlen` tokens.
+        unlike: Number of further pairs left out by `max_length_ratio`.
+        pairs_per_epoch: Number of pairs in an epoch: those used, unless there are weights.
+        batches_per_epoch: Number of batches in an epoch.
+        samples: Token ids of some lines of each side, evenly spread.
+        sizes: `(width, pairs, batches)` in an epoch, for each width that pairs have.
     """
 
     def __init__(self, text: ParallelText, vocabularies: Vocabularies, config: Any, cache: Cache):
@@ -63,7 +65,8 @@ class TrainingData:
         _require_same_lines(text, *(each.starts for each in rows))
         self.pairs = len(rows[0])
         sample = np.linspace(0, self.pairs - 1, min(self.pairs, _SAMPLE)).astype(int)
-        self.samples = [np.concatenate([each[line] for line in sample]) for each in rows]
+        self.samples = [np.concatenate(list(map(each.__getitem__, sample))) for each in rows]
+        self._hashes = [each.hashes for each in rows]
         self._corpora = [rows[0].starts[file] for file in text.corpora]
         weights = config.dataset_weights
         self._sampler = WeightedSampler(weights, self._corpora, self._seed) if weights else None
@@ -86,9 +89,10 @@ class TrainingData:
         if not self.used:
             prefixes = ", prefixes included" if any(map(len, self._prefixes)) else ""
             raise UserError(
-                f"none of the {self.pairs} sentence pairs has 1 to {config.maxlen} tokens on both sides{prefixes}"
-                f"{f' and lengths within --max_length_ratio {ratio}' if self.unlike else ''}; "
-                f"give other texts or a larger {'--max_length_ratio' if self.unlike else '--maxlen'}"
+                f"none of the {self.pairs} sentence pairs has 1 to {config.maxlen} tokens on both "
+                f"sides{prefixes}"
+                f"{f' and lengths within --max_length_ratio {ratio}' if self.unlike else ''}; give "
+                f"other texts or a larger {'--max_length_ratio' if self.unlike else '--maxlen'}"
             )
         tokens = config.token_batch_size
         self._rows_of = {
@@ -145,6 +149,16 @@ class TrainingData:
             np.concatenate([np.zeros(0, np.int32), *each]) for each in members
         ], left_out.tolist()
 
+    def shared_with(self, text: ParallelText) -> int:
+        """Returns how many pairs of another text are also in the training text."""
+        sides = map(list, zip(*text, strict=True))
+        wanted = _hash_pairs(*(hash_lines(tf.constant(side)).numpy() for side in sides))
+        found = [wanted[:0]]
+        for begin in range(0, self.pairs, _BLOCK):
+            block = (side[begin : begin + _BLOCK] for side in self._hashes)
+            found.append(np.intersect1d(wanted, _hash_pairs(*block)))
+        return int(np.isin(wanted, np.concatenate(found)).sum())
+
     def _corpus_of(self, members: np.ndarray) -> np.ndarray:
         """Returns the number of the corpus of each pair; a corpus may be empty."""
         return np.searchsorted(self._corpora, members, side="right") - 1
@@ -153,9 +167,10 @@ class TrainingData:
         """Yields batches `first`, `first + 1`, ... without end. Other threads make the next ones
         meanwhile.
 
-        Args: first: Number of the first batch. share: (i, n) for the i-th of n equal parts of each
-            batch. Only its rows are read. Rows that fill up the
-                last parts have no target words.
+        Args:
+            first: Number of the first batch.
+            share: (i, n) for the i-th of n equal parts of each batch. Only its rows are read. Rows
+                that fill up the last parts have no target words.
         """
         threads = cores() if self._sampling else 1
         return parallel_map(lambda place: self._batch(*place), self._places(first, *share), threads)
@@ -163,7 +178,7 @@ class TrainingData:
     def _places(
         self, first: int, part: int, parts: int
     ) -> Iterator[tuple[int, int, np.ndarray, tuple[int, int]]]:
-        """Yields for each batch: width, number of rows, numbers of its pairs, and its own number with the part."""
+        """Yields width, number of rows, pairs, and (number, part) of each batch."""
         for epoch in itertools.count(first // self.batches_per_epoch):
             skip = max(0, first - epoch * self.batches_per_epoch)
             batches = self._epoch(epoch)[skip:]
@@ -255,7 +270,7 @@ class ValidationData:
         self.sources, targets = map(list, zip(*pairs, strict=True))
         self.references = [target.decode() for target in targets]
         of_sets = _prefixes(target_prefixes, text, vocabularies.target)
-        set_of_pair = [number for number, pairs in enumerate(sets) for _ in pairs]
+        set_of_pair = np.repeat(range(len(sets)), list(map(len, sets)))
         self.prefixes = (
             [target_prefixes[number] for number in set_of_pair] if target_prefixes else None
         )
@@ -286,6 +301,11 @@ def _prefixes(
     return rows_of(vocabulary.encode(tf.constant(prefixes, tf.string)))
 
 
+def _hash_pairs(source: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """Returns a hash of each pair, given those of its lines."""
+    return source * np.int64(31) + target  # integers wrap around
+
+
 def _require_same_lines(text: ParallelText, starts: list[int], others: list[int]) -> None:
     if not starts[-1] and not others[-1]:
         raise text.empty()
@@ -296,7 +316,7 @@ def _require_same_lines(text: ParallelText, starts: list[int], others: list[int]
 
 
 def _batches_of_widths(pairs: Sequence[int], rows: dict[int, int]) -> list[tuple[int, int, int]]:
-    """Returns `(width, pairs, batches)` for each width, given the pairs of each and the rows of its batches."""
+    """Returns `(width, pairs, batches)` of each width, given its pairs and rows of a batch."""
     found = []
     left = 0
     for (width, size), count in zip(rows.items(), pairs, strict=True):

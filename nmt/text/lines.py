@@ -36,9 +36,9 @@ _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r"))  # NUL and others that no
 def read_lines(*paths: Path, errors: str = "strict") -> Iterator[bytes]:
     """Yields the lines of files. Memory holds a part of one file.
 
-    Args: errors: With `strict`, all bytes must be UTF-8. With `keep`, lines may have other bytes,
-        but the beginning of a
-            file must look like text.
+    Args:
+        errors: With `strict`, all bytes must be UTF-8. With `keep`, lines may have other bytes, but
+            the beginning of a file must look like text.
     """
     for path in paths:
         for block in read_blocks(read_pieces(path), path, errors=errors):
@@ -56,8 +56,10 @@ def read_blocks(
     """Yields text in blocks of whole lines, each with a line feed at its end, and `None` for each
     `None`.
 
-    Args: pieces: The text, cut anywhere. `None` is a pause of a stream. size: If given, a block
-        ends at the first end of a line after this many bytes. The last may be smaller.
+    Args:
+        pieces: The text, cut anywhere. `None` is a pause of a stream.
+        size: If given, a block ends at the first end of a line after this many bytes. The last may
+            be smaller.
     """
     held = b""
     lines = 0
@@ -80,7 +82,7 @@ def read_blocks(
 
 
 def spread(items: Iterable[T], number: int, count: int | None) -> Iterator[T]:
-    """Yields `count` of this number of items, evenly spread, or all if there are fewer or `count` is `None`."""
+    """Yields `count` of this number of items, evenly spread; `None` for all."""
     count = min(count or number, number)
     taken = 0
     for at, item in enumerate(items):
@@ -90,7 +92,7 @@ def spread(items: Iterable[T], number: int, count: int | None) -> Iterator[T]:
 
 
 def _whole_lines(pieces: Iterable[bytes | None]) -> Iterator[bytes | None]:
-    """Yields lines in blocks as they come, without byte order mark and carriage returns, and `None` for each `None`."""
+    """Yields blocks of lines, without byte order mark and carriage returns, and each `None`."""
     rest = []
     mark = _BYTE_ORDER_MARK
     for piece in pieces:
@@ -131,9 +133,9 @@ def _require_line_feeds(block: bytes, name: str | Path, lines: int) -> None:
 def read_chunks(source: int | Path, size: int) -> Iterator[list[bytes]]:
     """Yields the lines of a stream or a file in lists of `size`. The last is shorter.
 
-    Args: source: The descriptor of a stream, where no data for a while ends a list too, or a file,
-        which may be
-            compressed.
+    Args:
+        source: The descriptor of a stream, where no data for a while ends a list too, or a file,
+            which may be compressed.
     """
     chunk = []
     pieces = _read(source) if isinstance(source, int) else read_pieces(source)
@@ -174,7 +176,7 @@ def _text(pieces: Iterable[bytes | None], name: str | Path) -> Iterator[bytes | 
 
 
 def _require_text(beginning: bytes, name: str | Path) -> None:
-    """Raises `UserError` if data do not begin like text, with few control characters and mostly UTF-8."""
+    """Refuses data that do not begin like text: few control characters, mostly UTF-8."""
     text = beginning.decode(errors="replace")
     controls = len(beginning) - len(beginning.translate(None, _CONTROLS))
     for count, share, what in (
@@ -189,7 +191,7 @@ def _require_text(beginning: bytes, name: str | Path) -> None:
 
 
 def read_pieces(path: Path, size: int = _PIECE) -> Iterator[bytes]:
-    """Yields the text in a file in pieces of at most `size` bytes, decompressed if its name ends in `.gz` or `.zst`."""
+    """Yields a text in pieces of at most `size` bytes, decompressed if it is `.gz` or `.zst`."""
     lines = 0
     (open_file, damage) = _opener(path)
     try:
@@ -216,7 +218,7 @@ def _opener(path: Path) -> tuple[Callable[[Path, str], BinaryIO], tuple[type[Exc
 
 @contextlib.contextmanager
 def replace_text(path: Path) -> Iterator[TextIO]:
-    """Yields a file for text that replaces `path` when complete, compressed if that ends in `.gz` or `.zst`."""
+    """Yields a file that replaces `path` when complete, compressed for `.gz` or `.zst`."""
     if path.suffix not in (".gz", ".zst"):
         with atomic_write(path) as text:
             text.reconfigure(line_buffering=True)

@@ -1,11 +1,12 @@
-"""Lines that are too long to be translated as a whole: where to split them, and how to join the translations."""
+"""Splits lines that are too long to be translated as a whole, and joins the translations."""
 
 import re
 from collections.abc import Callable
 
+# Dots of CJK too.
 _SENTENCE_END = re.compile(
     rb"""(?:[.!?]|\xe2\x80\xa6)["')\]]*\s+|\xe3\x80\x82|\xef\xbc[\x81\x9f]"""
-)  # dots of CJK too
+)
 _SPACE = re.compile(rb"\s+")
 _CHARACTER = re.compile(rb"(?<=.)(?=[\x00-\x7f\xc0-\xff])", re.DOTALL)
 

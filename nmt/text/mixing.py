@@ -23,7 +23,7 @@ class WeightedSampler:
         self._seed = seed
 
     def size(self, members: np.ndarray) -> int:
-        """Returns how many pairs an epoch takes of these; `members` are numbers of pairs, in order."""
+        """Returns how many of these pairs an epoch takes; `members` are their numbers, in order."""
         return sum(_times(weight, len(part)) for weight, part in self._parts(members))
 
     def draw(self, members: np.ndarray, epoch: int, width: int) -> np.ndarray:
@@ -50,7 +50,7 @@ class WeightedSampler:
     def _of_corpus(
         self, part: np.ndarray, count: int, epoch: int, place: tuple[int, int]
     ) -> np.ndarray:
-        """Returns this epoch's section of an endless sequence of passes over a corpus, each shuffled anew."""
+        """Returns this epoch's section of an endless sequence of shuffled passes over a corpus."""
         first = epoch * count
         passes = range(first // len(part), -(-(first + count) // len(part)))
         shuffled = [

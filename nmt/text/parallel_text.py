@@ -1,6 +1,5 @@
 """Parallel text: line i of one side translates line i of the other."""
 
-import hashlib
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,22 +7,23 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import UserError
-from ..storage.cache import Cache
-from .lines import content_digests, count_lines, read_lines
+from .lines import count_lines, read_lines
 from .shards import Files, as_list, paired_shards
 
 
 class ParallelText:
     """Two texts whose lines translate each other.
 
-    Attributes: source, target: The files of each side. corpora: For each file or pattern given, the
-        number of its first file; then that of all files. names: A name of its own for each file or
-        pattern given, of the target.
+    Attributes:
+        source, target: The files of each side.
+        corpora: For each file or pattern given, the number of its first file; then that of all
+            files.
+        names: A name of its own for each file or pattern given, of the target.
     """
 
     def __init__(self, source: Files, target: Files):
         sides = paired_shards(source, target)
-        self.source, self.target = ([path for shards in side for path in shards] for side in sides)
+        self.source, self.target = (list(itertools.chain.from_iterable(side)) for side in sides)
         self.corpora = np.cumsum([0, *map(len, sides[0])]).tolist()
         self.names = _distinct(list(map(str, as_list(target))))
 
@@ -45,29 +45,9 @@ class ParallelText:
     def empty(self) -> UserError:
         return UserError(f"{self} are empty")
 
-    def shared_with(self, training: "ParallelText", cache: Cache) -> int:
-        """Returns how many pairs of this text are also in the training text.
-
-        Memory holds only this text.
-        """
-        digests = [
-            content_digests(paths, cache)
-            for text in (self, training)
-            for paths in (text.source, text.target)
-        ]
-        name = "shared-" + hashlib.sha256(repr(digests).encode()).hexdigest()[:32]
-
-        def count(_: Path) -> dict[str, int]:
-            own = list(self)
-            sources = {source for source, _ in own}
-            found = {pair for pair in training if pair[0] in sources}
-            return {"shared": sum(pair in found for pair in own)}
-
-        return cache.entry(name, count)[1]["shared"]
-
 
 def _distinct(paths: list[str]) -> list[str]:
-    """Returns the last parts of paths; if two are equal, the whole paths; if they are equal too, with a number."""
+    """Returns the shortest distinct names: last parts of paths, whole paths, or numbered ones."""
     names = [Path(path).name for path in paths]
     if len(set(names)) < len(names):
         names = paths
@@ -77,5 +57,6 @@ def _distinct(paths: list[str]) -> list[str]:
 def other_lines(path: Path, other: Path, lines: int, others: int) -> UserError:
     """Returns the error for two files with different numbers of lines."""
     return UserError(
-        f"{path} has {lines} lines and {other} has {others}; line i of one must translate line i of the other"
+        f"{path} has {lines} lines and {other} has {others}; "
+        "line i of one must translate line i of the other"
     )

@@ -1,5 +1,6 @@
 """Training of SentencePiece models on texts of any size."""
 
+import collections
 import io
 import os
 import re
@@ -77,10 +78,28 @@ def train_sentencepiece(
     return model.getvalue()
 
 
+def changed_characters(text: Files, rule: str, sample_lines: int | None = None) -> dict[str, int]:
+    """Returns how often a text, or its sample, has each character that a normalization rule
+    changes, the most frequent first.
+    """
+    paths = all_shards(text)
+    found: collections.Counter[str] = collections.Counter()
+    for line in spread(read_lines(*paths), sum(map(count_lines, paths)), sample_lines):
+        found.update(line.decode())
+    normalizer = sentencepiece.SentencePieceNormalizer(
+        rule_name=rule,
+        add_dummy_prefix=False,
+        escape_whitespaces=False,
+        remove_extra_whitespaces=False,
+    )
+    return {each: n for each, n in found.most_common() if normalizer.normalize(each) != each}
+
+
 def _explain(error: str) -> str:
     """Returns the cause of a SentencePiece error, and what to do."""
     if found := re.search(r"required_chars\. \d+ vs (\d+)", error):
-        return f"characters, bytes (if any) and symbols need {found[1]}; give a --size of at least {found[1]}"
+        least = f"give a --size of at least {found[1]}"
+        return f"characters, bytes (if any) and symbols need {found[1]}; {least}"
     if found := re.search(r"too high .* <= (\d+)", error):
         return f"the words yield only {found[1]}; give a --size of at most {found[1]}"
     if "sentences_.empty()" in error or "all_chars_count" in error:

@@ -1,4 +1,4 @@
-"""Which files a text consists of: patterns that name them, and which files of two texts belong together."""
+"""Expands file patterns and pairs source with target shards."""
 
 import glob
 import os
@@ -8,9 +8,8 @@ from pathlib import Path
 
 from ..errors import UserError
 
-Files = (
-    str | os.PathLike | Sequence[str | os.PathLike]
-)  # files, or patterns such as `train-*.en.gz`
+# Files, or patterns such as `train-*.en.gz`
+Files = str | os.PathLike | Sequence[str | os.PathLike]
 _WILDCARDS = re.compile(r"(\*\*/|\*+|\?|\[!?[^]]+\])")
 _GROUPS = {"**/": "(?:(.*)/)?", "*": "([^/]*)"}  # expressions for what a wildcard stands for
 
@@ -43,20 +42,21 @@ def paired_shards(source: Files, target: Files) -> tuple[list[list[Path]], list[
     sides = find_shards(source), find_shards(target)
     if len(sides[0]) != len(sides[1]):
         raise UserError(
-            f"there are {len(sides[0])} source texts and {len(sides[1])} target texts; give the same number of each"
+            f"there are {len(sides[0])} source texts and {len(sides[1])} target texts; "
+            "give the same number of each"
         )
     for first, second, files, others in zip(as_list(source), as_list(target), *sides, strict=True):
         if len(files) != len(others):
             raise UserError(
-                f"there are {len(files)} files from {files[0]} to {files[-1]} and {len(others)} from {others[0]} to "
-                f"{others[-1]}; give the same number on each side"
+                f"there are {len(files)} files from {files[0]} to {files[-1]} and {len(others)} "
+                f"from {others[0]} to {others[-1]}; give the same number on each side"
             )
         _require_same_matches(str(first), str(second), files, others)
     return sides
 
 
 def _require_same_matches(source: str, target: str, files: list[Path], others: list[Path]) -> None:
-    """Checks that the wildcards of two patterns match the same text, if the patterns have the same number of them."""
+    """Refuses two patterns of as many wildcards that match different texts."""
     if not (glob.has_magic(source) and glob.has_magic(target)):
         return
     for path, other in zip(files, others, strict=True):
@@ -70,7 +70,7 @@ def _require_same_matches(source: str, target: str, files: list[Path], others: l
 
 
 def _matched(pattern: str, path: Path) -> tuple[str | None, ...]:
-    """Returns what each wildcard of a pattern stands for in a path; nothing if the path is the pattern itself."""
+    """Returns what each wildcard of a pattern stands for in a path."""
     parts = _WILDCARDS.split(str(Path(pattern)))
     parts[::2] = map(re.escape, parts[::2])
     parts[1::2] = [

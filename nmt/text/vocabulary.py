@@ -114,9 +114,10 @@ class SentencePieceVocabulary(tf.Module):
 
         Threads may call it at the same time. Other processes do the work.
 
-        Args: alpha: In a BPE model, the probability of skipping a merge (BPE-dropout). In a unigram
-            model, the exponent
-                of the probabilities of the segmentations: the smaller, the more random.
+        Args:
+            alpha: In a BPE model, the probability of skipping a merge (BPE-dropout). In a unigram
+                model, the exponent of the probabilities of the segmentations: the smaller, the more
+                random.
             seed: Integers; the same ones give the same segmentations.
             longest: A segmentation with more tokens is replaced by the usual one.
 
@@ -145,7 +146,7 @@ class SentencePieceVocabulary(tf.Module):
         return self._tokenizer.id_to_string(self._to_pieces(ids))
 
     def ids_of_units(self, lines: tf.Tensor) -> tf.RaggedTensor:
-        """Maps lines of units with spaces between them, `[batch]`, to ids `[batch, (tokens)]`; see `units`."""
+        """Maps lines of units with spaces between them to ids `[batch, (tokens)]`."""
         return tf.ragged.map_flat_values(self._ids_of_names, _split(lines))
 
     @property
@@ -159,10 +160,10 @@ class SentencePieceVocabulary(tf.Module):
 class DictionaryVocabulary(tf.Module):
     """Words separated by spaces, looked up in a Nematus JSON dictionary.
 
-    Args: content: A JSON object from word to id. `eos` (or `<EOS>`) must have id 0; `UNK` (or
-        `<UNK>`, or without it
-            `<GO>`) may have any other. A dictionary of v0.3 without id 0 or 1 is read too, if its
-            text had these words.
+    Args:
+        content: A JSON object from word to id. `eos` (or `<EOS>`) must have id 0; `UNK` (or
+            `<UNK>`, or without it `<GO>`) may have any other. A dictionary of v0.3 without id 0 or
+            1 is read too, if its text had these words.
         size: Number of ids; by default, the number of words. In a smaller vocabulary the words with
             higher ids are unknown. In a larger one the ids without a word decode to the unknown
             word.
@@ -180,8 +181,8 @@ class DictionaryVocabulary(tf.Module):
         self.unknown = unknown
         if unknown >= self.size:
             raise UserError(
-                f"{path} has its unknown word at id {unknown}, outside a vocabulary of size {self.size}; "
-                "give a larger size"
+                f"{path} has its unknown word at id {unknown}, outside a vocabulary of size "
+                f"{self.size}; give a larger size"
             )
         self.unknowns = (unknown, *range(len(words), self.size))
         unused = [words[unknown]] * (self.size - len(words))
@@ -241,7 +242,7 @@ def load_vocabulary(
         raise UserError(f"there is no vocabulary {path}; `python -m nmt vocab` makes one")
     if path.suffix not in (".json", ".model"):
         raise UserError(
-            f"the vocabulary {path} must end in .model (SentencePiece) or .json (Nematus dictionary)"
+            f"the vocabulary {path} must end in .model (SentencePiece) or .json (Nematus)"
         )
     if path.suffix == ".model" and size is not None:
         raise UserError(
@@ -261,6 +262,10 @@ def _ids_of_pieces(path: Path, processor: sentencepiece.SentencePieceProcessor) 
     size = processor.GetPieceSize()
     if end < 0:
         raise UserError(f"{path} has no end of sentence; train it without --eos_id=-1")
+    if all(processor.is_control(i) for i in range(size) if i != unknown):
+        raise UserError(
+            f"{path} has control symbols only, no units of text; `python -m nmt vocab` makes others"
+        )
     if (end, unknown) == (END, 1):
         return np.arange(size, dtype=np.int32)
     special = [end, unknown] if begin < 0 else [end, begin, unknown]

@@ -25,10 +25,13 @@ class Bigrams:
         self.variables = self.trainable_variables = [self.table]
         self._dropout = dropout
 
-    def costs(self, source, source_mask, target, target_mask):
+    def costs(self, *batch):
+        return tf.reduce_sum(self.word_costs(*batch), -1)
+
+    def word_costs(self, source, source_mask, target, target_mask):
         before = tf.pad(target[:, :-1], [[0, 0], [1, 0]])
         log_p = tf.gather(self._log_probabilities(before), target, batch_dims=2)
-        return -tf.reduce_sum(log_p * target_mask, -1)
+        return -log_p * target_mask
 
     def total_cost(
         self, source, source_mask, target, target_mask, *, label_smoothing, dropout_seed
@@ -42,15 +45,17 @@ class Bigrams:
     def encode(self, source, source_mask):
         return tf.zeros([tf.shape(source)[0], 1]), source_mask
 
-    def make_step(self):
+    def step_weights(self):
+        return [tf.nn.log_softmax(tf.convert_to_tensor(self.table))]
+
+    def make_step(self, weights=None):
+        (table,) = weights or self.step_weights()
+
         def step(words, state, memory):
-            return (
-                NextWords(self._log_probabilities(words), tf.zeros(tf.shape(words))),
-                state,
-                memory,
-            )
+            found = NextWords(tf.gather(table, words), tf.zeros(tf.shape(words)))
+            return found, state, memory
 
         return step
 
     def _log_probabilities(self, words):
-        return tf.nn.log_softmax(tf.gather(tf.convert_to_tensor(self.table), words))
+        return tf.gather(tf.nn.log_softmax(tf.convert_to_tensor(self.table)), words)

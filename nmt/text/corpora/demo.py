@@ -1,5 +1,6 @@
-"""The demo corpus: short sentences with spelled-out numbers, dates, clock times and amounts of money."""
+"""The demo corpus: short sentences with spelled-out numbers, dates, times and prices."""
 
+import itertools
 import random
 from pathlib import Path
 
@@ -13,13 +14,15 @@ _SIZES = {"train": 8000, "dev": 200, "test": 200}
 _SEED = 1910
 
 _WEEKDAYS = [
-    ("Monday", "Montag"), ("Tuesday", "Dienstag"), ("Wednesday", "Mittwoch"), ("Thursday", "Donnerstag"),
-    ("Friday", "Freitag"), ("Saturday", "Samstag"), ("Sunday", "Sonntag"),
+    ("Monday", "Montag"), ("Tuesday", "Dienstag"), ("Wednesday", "Mittwoch"),
+    ("Thursday", "Donnerstag"), ("Friday", "Freitag"), ("Saturday", "Samstag"),
+    ("Sunday", "Sonntag"),
 ]  # fmt: skip
 _MONTHS = [
-    ("January", "Januar"), ("February", "Februar"), ("March", "März"), ("April", "April"), ("May", "Mai"),
-    ("June", "Juni"), ("July", "Juli"), ("August", "August"), ("September", "September"), ("October", "Oktober"),
-    ("November", "November"), ("December", "Dezember"),
+    ("January", "Januar"), ("February", "Februar"), ("March", "März"), ("April", "April"),
+    ("May", "Mai"), ("June", "Juni"), ("July", "Juli"), ("August", "August"),
+    ("September", "September"), ("October", "Oktober"), ("November", "November"),
+    ("December", "Dezember"),
 ]  # fmt: skip
 # Subject and verb. The prefix of a separable German verb ends the sentence.
 _EVENTS = [
@@ -42,8 +45,10 @@ _COLOURS = [
     ("black", "schwarze"),
     ("new", "neue"),
 ]
-_GOODS = [("hat", "der", "Hut"), ("bag", "die", "Tasche"), ("book", "das", "Buch"), ("table", "der", "Tisch"),
-          ("lamp", "die", "Lampe"), ("bicycle", "das", "Fahrrad")]  # fmt: skip
+_GOODS = [
+    ("hat", "der", "Hut"), ("bag", "die", "Tasche"), ("book", "das", "Buch"),
+    ("table", "der", "Tisch"), ("lamp", "die", "Lampe"), ("bicycle", "das", "Fahrrad"),
+]  # fmt: skip
 
 
 def _number(n: int) -> Pair:
@@ -91,7 +96,7 @@ def _time(rng: random.Random) -> Pair:
 
 
 def _many(rng: random.Random) -> Pair:
-    """Draws a number above 1 whose German name does not end in `eins`, because German inflects that before a noun."""
+    """Draws a number above 1 without a final `eins`, which German inflects before a noun."""
     n = rng.choice([rng.randint(2, 99), rng.randint(100, 9999)])
     return _number(n + 1 if n % 100 == 1 else n)
 
@@ -155,7 +160,7 @@ def _draw() -> dict[str, list[Pair]]:
         english, german = rng.choice([_event, _price, _count])(rng)
         pairs.setdefault(english, german)
     drawn = iter(pairs.items())
-    return {part: [next(drawn) for _ in range(size)] for part, size in _SIZES.items()}
+    return {part: list(itertools.islice(drawn, size)) for part, size in _SIZES.items()}
 
 
 def write_demo(to: Path) -> None:

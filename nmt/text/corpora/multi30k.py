@@ -63,6 +63,6 @@ def _download(name: str, to: Path) -> str:
         )
     except Exception as error:  # Keras documents no narrower type
         raise UserError(
-            f"{_URL}{name} cannot be downloaded ({error}); put {', '.join(_SHA256)} from that folder into "
-            f"{to / 'download'} and run the same command again"
+            f"{_URL}{name} cannot be downloaded ({error}); put {', '.join(_SHA256)} from that "
+            f"folder into {to / 'download'} and run the same command again"
         ) from None

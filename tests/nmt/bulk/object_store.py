@@ -4,8 +4,9 @@ replaces nothing.
 A translated chunk is seen only when it has been asked for a few times, as if two attempts had
 written it at a time.
 
-The change that FAILS numbers fails: one to write an object before it is there, one to rename an
-object after the copy.
+The change that FAILS numbers fails, with the two attempts after it: one to write an object before
+it is there, one to rename an object after the copy. Every call whose number is a multiple of EVERY
+fails too.
 
 Each object is a local file in the folder that STORE names. Its name is its key, quoted. Run as a
 program, it is `python -m nmt.bulk` with this store.
@@ -25,11 +26,15 @@ LATE = 4  # an attempt asks twice: before the model, and before the rename
 ASKED = collections.Counter()
 FAILS = int(os.environ.get("FAILS", "0"))
 CHANGES = itertools.count(1)
+EVERY = int(os.environ.get("EVERY", "0"))
+CALLS = itertools.count(1)
 
 
-def fail_if_due():
-    if next(CHANGES) == FAILS:
+def fail_if_due(*, change=False):
+    if change and next(CHANGES) in range(FAILS, FAILS + 3) and FAILS:
         raise BeamIOError("the store is away")
+    if EVERY and next(CALLS) % EVERY == 0:
+        raise OSError("the store fails now and then")
 
 
 def file_of(path):
@@ -59,14 +64,16 @@ class Store(FileSystem):
         return False
 
     def _list(self, dir_or_prefix):
+        fail_if_due()
         paths = [f"{SCHEME}://{urllib.parse.unquote(each.name)}" for each in FOLDER.iterdir()]
         yield from (self.metadata(path) for path in paths if path.startswith(dir_or_prefix))
 
     def create(self, path, mime_type="", compression_type=None):
-        fail_if_due()
+        fail_if_due(change=True)
         return file_of(path).open("wb")
 
     def open(self, path, mime_type="", compression_type=None):
+        fail_if_due()
         return file_of(path).open("rb")
 
     def copy(self, source_file_names, destination_file_names):
@@ -77,12 +84,14 @@ class Store(FileSystem):
         if any(file_of(target).exists() for target in destination_file_names):
             raise BeamIOError("this store replaces no object")
         self.copy(source_file_names, destination_file_names)
-        fail_if_due()
+        fail_if_due(change=True)
         self.delete(source_file_names)
 
     def exists(self, path):
+        fail_if_due()
         ASKED[path] += 1
-        return file_of(path).exists() and ("/chunks/" not in path or ASKED[path] > LATE)
+        is_seen = "/chunks/" not in path or path.endswith(".part") or ASKED[path] > LATE
+        return file_of(path).exists() and is_seen
 
     def size(self, path):
         return file_of(path).stat().st_size
@@ -97,6 +106,7 @@ class Store(FileSystem):
         return FileMetadata(path, self.size(path), self.last_updated(path))
 
     def delete(self, paths):
+        fail_if_due()
         for path in paths:
             found = [each.path for each in self._list(path)] if path.endswith("/") else [path]
             for each in found:

@@ -1,5 +1,7 @@
 """What is given wrong to a job: one line says so."""
 
+import shutil
+
 import pytest
 
 from tests.nmt.bulk.toy import words_of
@@ -66,3 +68,15 @@ def test_mistakes_in_a_job_are_one_line(bulk, toy, tmp_path):
     status, _, errors = bulk(*words_of(toy, "one/a.en", max_bytes=9))
     assert (status, errors.count("\n")) == (2, 1)
     assert "out has translations with --max_bytes 4000" in errors
+
+
+@pytest.mark.slow
+def test_an_export_with_another_vocabulary_is_another_export(bulk, toy, tmp_path):
+    (tmp_path / "a.en").write_text("a\n")
+    export = shutil.copytree(toy, tmp_path / "export")
+    (export / "assets").mkdir(exist_ok=True)
+    (export / "assets" / "words").write_text("one")
+    assert bulk(*words_of(export, "a.en"))[0] == 0
+    (export / "assets" / "words").write_text("two")
+    status, _, errors = bulk(*words_of(export, "a.en"))
+    assert (status, "translations of another export" in errors) == (2, True)

@@ -125,9 +125,8 @@ def test_a_model_translates_fails_and_is_started_again(model):
     with pytest.raises(ModelError, match=r"^its process was killed by SIGSEGV$"):
         model([b"a", b"b"])
     assert translate_lines(model, [b"a", b"b"]) == [b"A", b"B"]
-    cut = OSError(
-        "got end of file during message"
-    )  # what a process leaves that is killed while it answers
+    # What a process leaves that is killed while it answers.
+    cut = OSError("got end of file during message")
     with (
         mock.patch.object(model._process._pipe, "recv", side_effect=cut),
         pytest.raises(ModelError, match=r"^its process "),

@@ -8,8 +8,11 @@ import pytest
 
 
 @pytest.mark.slow
-def test_texts_export_and_output_may_be_in_an_object_store(bulk, toy, tmp_path):
-    """A store without folders, which replaces no object. Every bundle runs twice."""
+@pytest.mark.parametrize("every", [0, 10])
+def test_texts_export_and_output_may_be_in_an_object_store(bulk, toy, tmp_path, every):
+    """A store without folders, which replaces no object, or fails every tenth call too. Every
+    bundle runs twice.
+    """
 
     def quoted(key):
         return tmp_path / urllib.parse.quote(key, safe="")
@@ -28,7 +31,8 @@ def test_texts_export_and_output_may_be_in_an_object_store(bulk, toy, tmp_path):
         "store://bucket/out",
     ]
     words += ["--chunk_lines", 7, "--direct_runner_bundle_repeat", 1]
-    status, said, errors = bulk(*words, program=(Path(__file__).with_name("object_store.py"),))
+    program = (Path(__file__).with_name("object_store.py"),)
+    status, said, errors = bulk(*words, program=program, environment={"EVERY": str(every)})
     assert status == 0, errors
     assert said.startswith("2 shards written with 70 lines; 50 lines translated in ")
     assert quoted("bucket/out/a.en").read_text() == "A\n\n" * 20

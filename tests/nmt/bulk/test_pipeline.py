@@ -99,9 +99,8 @@ def test_shards_keep_their_names_lines_and_order(bulk, toy, tmp_path):
     (tmp_path / "in").mkdir()
     for name, content in shards.items():
         (tmp_path / "in" / name).write_bytes(content)
-    (tmp_path / "in" / "packed.gz").rename(
-        tmp_path / "5f3c9a"
-    )  # as caches of data sets link their files
+    # As caches of data sets link their files.
+    (tmp_path / "in" / "packed.gz").rename(tmp_path / "5f3c9a")
     (tmp_path / "in" / "packed.gz").symlink_to(tmp_path / "5f3c9a")
     words = words_of(toy, "in/*.en", "in/cut.gz", "in/packed.gz", chunk_lines=100, max_bytes=100)
     status, said, errors = bulk(*words, "--direct_runner_bundle_repeat", 2)
@@ -227,9 +226,8 @@ def test_a_killed_worker_ends_the_job_with_one_line(start_bulk, toy, tmp_path):
     os.kill(processes_of(process, "sdk_worker_main")[-1], signal.SIGKILL)
     assert process.wait(timeout=120) == 2
     until(lambda: not processes_of(process))
-    lines = (
-        (tmp_path / "errors").read_text().splitlines()
-    )  # a worker that is just starting may print a warning too
+    # A worker that is just starting may print a warning too.
+    lines = (tmp_path / "errors").read_text().splitlines()
     [said] = [line for line in lines if line.startswith("nmt.bulk: ")]
     assert said.startswith("nmt.bulk: the job failed: ")
     assert said.endswith("/out/_bulk/error.txt. The same command goes on with the rest")

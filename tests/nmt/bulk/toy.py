@@ -1,4 +1,6 @@
-"""A tiny export that translates in a way that is easy to check, slowly or not at all if a line asks for it."""
+"""A tiny export that translates in a way that is easy to check, slowly or not at all if a line asks
+for it.
+"""
 
 import tensorflow as tf
 

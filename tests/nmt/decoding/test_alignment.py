@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from nmt.decoding.alignment import Aligner
+from nmt.decoding.ensemble import Ensemble
 from nmt.decoding.translator import Line
+from nmt.errors import UserError
 from tests.nmt.pairs import encode_pairs
 
 MODELS = Path(__file__).parents[2] / "data" / "golden" / "models"
@@ -85,8 +87,11 @@ def test_the_command_writes_the_links_of_each_line(run, tmp_path):
     assert (status, "leave out --n_best" in said) == (2, True)
 
 
-def test_models_without_a_single_attention_are_refused_in_one_line(run, train):
-    assert train()[0] == 0  # of an architecture without attention
-    for models in (["model"], ["model", "model"]):
-        status, _, said = run("translate", "-m", *models, "-i", "train.en", "--alignments", "links")
-        assert (status, said.count("\n"), "give -m one RNN" in said) == (2, 1, True)
+def test_what_cannot_align_is_refused(make_model, vocabulary):
+    model = make_model(words=(vocabulary.size, vocabulary.size))
+    for given, said in (
+        ([Ensemble([model, model]), 80], "give -m one"),
+        ([model, 80, 2], "--alignment_layer is 2, and this model attends in 1 layers"),
+    ):
+        with pytest.raises(UserError, match=said):
+            Aligner(vocabulary, *given)

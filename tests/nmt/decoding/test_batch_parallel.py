@@ -1,4 +1,6 @@
-"""Batches of items of similar length, computed side by side, with the results in the original order."""
+"""Batches of items of similar length, computed side by side, with the results in the original
+order.
+"""
 
 import threading
 

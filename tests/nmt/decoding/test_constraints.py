@@ -1,4 +1,6 @@
-"""Options that forbid words, on scripted probabilities: the search equals one in NumPy over what is allowed."""
+"""Options that forbid words, on scripted probabilities: the search equals one in NumPy over what is
+allowed.
+"""
 
 import itertools
 
@@ -8,7 +10,7 @@ import tensorflow as tf
 
 from nmt.decoding.constraints import constrain
 from nmt.decoding.options import CONSTANT, FACTOR, DecodingOptions
-from nmt.decoding.sampling import draws, sample
+from nmt.decoding.sampling import sample
 from nmt.decoding.search import Hypotheses, beam_search
 from nmt.errors import UserError
 from tests.nmt.decoding.scripted import END, START, exhaustive, random_table, scripted
@@ -22,16 +24,19 @@ CASES = [
     {"no_repeat_ngram": 3},
     {"min_length": 3, "suppress_unknown": True, "no_repeat_ngram": 2},
 ]
+# Of two words, three that differ.
 NOTHING = {
     "min_length": 3,
     "suppress_unknown": True,
     "no_repeat_ngram": 1,
-}  # of two words, three that differ
+}
 cases = pytest.mark.parametrize("case", CASES, ids=str)
 
 
 def allowed(sequence, options, ended, begun=0):
-    """Returns whether a translation may be, or begin with, this sequence, of which the first words are a prefix."""
+    """Returns whether a translation may be, or begin with, this sequence, of which the first words
+    are a prefix.
+    """
     size = options.no_repeat_ngram or len(sequence) + 1
     grams = [sequence[i : i + size] for i in range(len(sequence) - size + 1)]
     return (
@@ -50,7 +55,7 @@ def constrained(tables, options, limits, prefixes=None):
         if prefixes is None
         else tf.ragged.constant(list(map(list, prefixes)), tf.int32, ragged_rank=1)
     )
-    given = {"unknowns": (UNKNOWN,), "limits": tf.constant(limits), "prefixes": prefixes}
+    given = {"unknowns": (UNKNOWN,), "limits": tf.convert_to_tensor(limits), "prefixes": prefixes}
     return constrain(scripted(tables), state, tf.range(len(tables)), options, **given)
 
 
@@ -64,11 +69,13 @@ def search(tables, options, limits, prefixes=None):
             start=START,
         )
 
-    return Hypotheses(*(x.numpy() for x in tf.function(run)()))
+    return Hypotheses(*(x.numpy() for x in tf.function(run, autograph=False)()))
 
 
 def beam_in_numpy(table, options, limit):
-    """Returns (score, words) of the translations that a beam search finds, best first; see `search.py`."""
+    """Returns (score, words) of the translations that a beam search finds, best first; see
+    `search.py`.
+    """
     size = options.beam_size
     alpha = options.normalization_alpha
     live = [(0.0, ())]
@@ -94,7 +101,9 @@ def beam_in_numpy(table, options, limit):
 
 
 def assert_found(found, expected, alpha):
-    """Checks the hypotheses of a sentence, best first; places without one have infinite costs and no words."""
+    """Checks the hypotheses of a sentence, best first; places without one have infinite costs and
+    no words.
+    """
     for i, (score, sequence) in enumerate(expected):
         assert tuple(found.words[i][: found.lengths[i]]) == sequence
         np.testing.assert_allclose(found.scores[i], score, rtol=1e-5)
@@ -123,7 +132,9 @@ def test_a_wide_beam_finds_all_that_is_allowed(case, alpha):
 
 @pytest.mark.parametrize("case", [{}, {"min_length": 2, "no_repeat_ngram": 1}], ids=str)
 def test_translations_begin_with_their_prefixes_at_full_cost(case):
-    """Whatever the options forbid: a prefix has a word twice, an unknown word, or as many words as the limit."""
+    """Whatever the options forbid: a prefix has a word twice, an unknown word, or as many words as
+    the limit.
+    """
     rng = np.random.default_rng(3)
     prefixes = [(1, 1), (), (UNKNOWN,), (2, 1, 2)]
     tables = [random_table(rng, 4, 4) for _ in prefixes]
@@ -143,10 +154,14 @@ def test_translations_begin_with_their_prefixes_at_full_cost(case):
 def test_samples_begin_with_their_prefixes():
     table = np.full([4, 4, 4], 0.25)
     options = DecodingOptions(beam_size=50, n_best=True, translation_strategy="sampling")
-    uniforms = np.stack([draws(options, (line, 0), 3) for line in range(2)])
+    numbers = tf.range(2, dtype=tf.int64)
     limits = [3, 3]
-    step, state, memory = constrained([table] * 2, options, limits, [[2], [3, 1]])
-    found = sample(step, state, memory, options, uniforms, limits=limits, start=START)
+
+    def run():
+        given = constrained([table] * 2, options, limits, [[2], [3, 1]])
+        return sample(*given, options, numbers, limits=limits, start=START)
+
+    found = tf.function(run, autograph=False)()
     words = found.words.numpy()
     assert set(words[0, :, 0]) == {2}
     assert set(map(tuple, words[1, :, :2])) == {(3, 1)}
@@ -157,12 +172,13 @@ def test_samples_begin_with_their_prefixes():
 @pytest.mark.parametrize("beam_size", [1, 3])
 @cases
 def test_a_narrow_beam_is_that_of_numpy(case, beam_size):
-    """For sentences with limits of their own, some of which leave the batch early, and a model that likes to repeat."""
+    """For sentences with limits of their own, some of which leave the batch early, and a model that
+    likes to repeat.
+    """
     rng = np.random.default_rng(5)
     limits = [8, 3, 5, 8, 8, 4, 6, 7, 8, 3]
-    tables = [
-        random_table(rng, 2, 7)[:1] * rng.uniform(0.9, 1.0, [9, 7, 7]) for _ in limits
-    ]  # without ties
+    # Without ties.
+    tables = [random_table(rng, 2, 7)[:1] * rng.uniform(0.9, 1.0, [9, 7, 7]) for _ in limits]
     options = DecodingOptions(beam_size=beam_size, **case)
     found = search(tables, options, limits)
     free = search(tables, DecodingOptions(beam_size=beam_size), limits).words[:, 0]
@@ -192,14 +208,14 @@ def test_samples_are_allowed_and_cost_what_the_model_says(case):
     rng = np.random.default_rng(7)
     table = random_table(rng, 4, 4)
     options = DecodingOptions(beam_size=500, n_best=True, translation_strategy="sampling", **case)
-    uniforms = np.stack([draws(options, (0, 0), 3)])
+    numbers = tf.range(1, dtype=tf.int64)
 
     def run():
         return sample(
-            *constrained([table], options, [3]), options, uniforms, limits=[3], start=START
+            *constrained([table], options, [3]), options, numbers, limits=[3], start=START
         )
 
-    found = Hypotheses(*(x.numpy()[0] for x in tf.function(run)()))
+    found = Hypotheses(*(x.numpy()[0] for x in tf.function(run, autograph=False)()))
     expected = {
         words: score for score, words in exhaustive(table, 3, 1.0) if allowed(words, options, True)
     }
@@ -218,8 +234,21 @@ def test_samples_are_allowed_and_cost_what_the_model_says(case):
     )
 
 
+@pytest.mark.parametrize("start", [START, 1])
+def test_the_word_before_the_first_is_no_word_of_an_ngram(start):
+    """A Transformer begins with id 1, which is a word too."""
+    options = DecodingOptions(beam_size=40, no_repeat_ngram=1)
+
+    def run():
+        given = constrained([np.full([4, 4, 4], 0.25)], options, [3])
+        return beam_search(*given, beam_size=40, alpha=1.0, limits=tf.constant([3]), start=start)
+
+    found = Hypotheses(*(x.numpy()[0] for x in tf.function(run, autograph=False)()))
+    words = {tuple(each[each > 0]) for each in found.words[np.isfinite(found.costs)]}
+    assert words == {each for n in range(4) for each in itertools.permutations((1, 2, 3), n)}
+
+
 def test_what_is_allowed_is_drawn_with_its_share_of_the_probability():
-    """Also by the largest random number, which rounding could take to the last word."""
     tables = np.full([20, 2, 4, 4], [0.4, 0.1, 0.2, 0.3])
     options = DecodingOptions(
         beam_size=1000,
@@ -228,12 +257,13 @@ def test_what_is_allowed_is_drawn_with_its_share_of_the_probability():
         min_length=1,
         suppress_unknown=True,
     )
-    uniforms = np.stack([draws(options, (line, 0), 1) for line in range(20)])
-    uniforms[0, 0] = np.nextafter(np.float32(1), np.float32(0))
-    limits = [1] * 20
-    found = sample(
-        *constrained(tables, options, limits), options, uniforms, limits=limits, start=START
-    )
+    numbers = tf.range(20, dtype=tf.int64)
+
+    def run(limits):
+        given = constrained(tables, options, limits)
+        return sample(*given, options, numbers, limits=limits, start=START)
+
+    found = tf.function(run, autograph=False)(tf.fill([20], 1))
     frequencies = np.bincount(found.words.numpy()[:, :, 0].ravel(), minlength=4) / 20_000
     np.testing.assert_allclose(frequencies, [0, 1 / 3, 2 / 3, 0], atol=0.01)
     assert frequencies[END] == frequencies[UNKNOWN] == 0

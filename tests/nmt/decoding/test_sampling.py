@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from nmt.decoding.options import DecodingOptions
-from nmt.decoding.sampling import draws, sample
+from nmt.decoding.sampling import draw_words, sample
 
 P = np.array([0.1, 0.2, 0.3, 0.4])  # of the end and of words 1 to 3
 DRAWS = 20_000
@@ -31,10 +31,14 @@ def draw(options, first=0):
         return (logits + 3.0, tf.fill([rows], 3.0)), state, memory
 
     lines = 2 * DRAWS // options.hypotheses
-    uniforms = np.stack([draws(options, (first + line, 0), MAX_LENGTH) for line in range(lines)])
+    numbers = tf.range(first, first + lines, dtype=tf.int64)
     limits = tf.fill([lines], MAX_LENGTH)
     state = tf.zeros([lines, 1])
-    return sample(step, state, (), options, uniforms, limits=limits, start=-1)
+
+    def run():
+        return sample(step, state, (), options, numbers, limits=limits, start=-1)
+
+    return tf.function(run, autograph=False)()
 
 
 @pytest.mark.parametrize(
@@ -72,16 +76,11 @@ def test_costs_are_those_of_the_model():
     assert not found.cut.numpy()[lengths < 3].any()
     at_limit = found.cut.numpy()[lengths == 3]
     root = P**0.5 / (P**0.5).sum()
-    np.testing.assert_allclose(
-        at_limit.mean(), 1 - root[0], atol=0.02
-    )  # else the end was drawn there
+    # Else the end was drawn there.
+    np.testing.assert_allclose(at_limit.mean(), 1 - root[0], atol=0.02)
 
 
 def test_the_seed_and_the_number_of_the_line_decide():
-    options = sampling()
-    numbers = [draws(options, place, 5).tolist() for place in ((3, 0), (3, 1), (4, 0), (3, 0))]
-    assert numbers[0] == numbers[3]
-    assert numbers[0] != numbers[1] != numbers[2] != numbers[0]
     first = draw(sampling())
     again = draw(sampling())
     other = draw(sampling(seed=5))
@@ -90,6 +89,15 @@ def test_the_seed_and_the_number_of_the_line_decide():
     assert not np.array_equal(first.words, other.words)
     assert not np.array_equal(first.words, later.words)
     assert np.array_equal(first.words[1:], later.words[:-1])
+
+
+@pytest.mark.parametrize("uniform", [0.0, np.nextafter(np.float32(1), np.float32(0))])
+def test_no_random_number_draws_an_impossible_word(uniform):
+    """The least could draw the first word, and the largest, by rounding, the last."""
+    logits = np.random.default_rng(1).normal(size=[300, 40]).astype(np.float32)
+    logits[:, :10] = logits[:, -10:] = -np.inf
+    words = draw_words(tf.constant(logits), sampling(), tf.fill([300], uniform)).numpy()
+    assert set(words) == {10 if uniform == 0 else 29}
 
 
 @pytest.mark.slow

@@ -33,6 +33,22 @@ def test_costs_are_those_of_the_model_divided_by_the_length(make_model, vocabula
         )
 
 
+def test_the_costs_of_words_are_those_of_the_model(make_model, vocabulary):
+    """They add up to the cost of the pair, and end with that of the end."""
+    model = make_model()
+    scorer = Scorer(Vocabularies(vocabulary, vocabulary), model, DecodingOptions())
+    found = scorer.word_costs(PAIRS)
+    np.testing.assert_allclose([each.score for each in found], scorer.costs(PAIRS))
+    assert [each.tokens for each in found][::2] == [["c", "eos"], ["eos"], ["d", "c", "a", "eos"]]
+    for pair, each in list(zip(PAIRS, found, strict=True))[::2]:
+        batch = encode_pairs([pair], vocabulary, vocabulary)
+        expected = tf.nn.log_softmax(model(*batch[:3]))[0].numpy()[
+            range(len(each.costs)), batch[2][0]
+        ]
+        np.testing.assert_allclose(each.costs, -expected, rtol=1e-5)
+    assert all(np.isinf(found[i].costs).all() for i in (1, 3))
+
+
 def test_a_pair_of_the_greatest_length_is_scored(make_model, vocabulary):
     scorer = Scorer(Vocabularies(vocabulary, vocabulary), make_model("none"), RAW)
     assert np.isfinite(scorer.costs([(b"a " * LONGEST, b"b")])).all()
@@ -41,8 +57,10 @@ def test_a_pair_of_the_greatest_length_is_scored(make_model, vocabulary):
 class Overflowing:
     """A model whose weights overflow."""
 
-    def costs(self, source, source_mask, target, target_mask):
-        return tf.fill(tf.shape(target)[:1], float("inf"))
+    costs = None
+
+    def word_costs(self, source, source_mask, target, target_mask):
+        return tf.fill(tf.shape(target), float("inf"))
 
 
 def test_a_pair_without_a_finite_cost_is_not_taken_for_one_that_is_too_long(vocabulary):
@@ -51,16 +69,20 @@ def test_a_pair_without_a_finite_cost_is_not_taken_for_one_that_is_too_long(voca
 
 
 class Widths:
-    """A model whose cost of a pair is its number of target words; it notes the sizes of its batches."""
+    """A model whose cost of a pair is its number of target words; it notes the sizes of its
+    batches.
+    """
 
     def __init__(self):
         self.sizes = []
 
-    def costs(self, source, source_mask, target, target_mask):
+    costs = None
+
+    def word_costs(self, source, source_mask, target, target_mask):
         self.sizes.append(
             tf.numpy_function(self.seen, [tf.shape(source), tf.shape(target)], tf.int32)
         )
-        return tf.reduce_sum(target_mask, -1) + 0.0 * tf.cast(self.sizes[-1], tf.float32)
+        return target_mask + 0.0 * tf.cast(self.sizes[-1], tf.float32)
 
     def seen(self, source, target):
         self.found = [*getattr(self, "found", []), int(source[0] * max(source[1], target[1]))]
@@ -73,6 +95,5 @@ def test_long_pairs_are_scored_in_pieces_of_few_tokens(vocabulary):
     costs = Scorer(Vocabularies(vocabulary, vocabulary), model, RAW).costs(pairs)
     assert costs.tolist() == [100 * i + 1 for i in range(10)] * 4
     assert len(model.found) > 1
-    assert max(model.found) <= TOKENS // min(
-        workers(), 4
-    )  # as many batches at a time as there are cores
+    # As many batches at a time as there are cores.
+    assert max(model.found) <= TOKENS // min(workers(), 4)

@@ -50,10 +50,11 @@ def test_sentences_whose_search_has_stopped_leave_the_batch():
     assert sizes[0] == 8
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] == 1
+    # The hypotheses are equal at the first step.
     assert rows == [
         8,
         *(2 * size for size in sizes[1:]),
-    ]  # the hypotheses are equal at the first step
+    ]
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
@@ -89,7 +90,9 @@ def test_greedy_takes_the_likeliest_word_each_time():
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_wide_beam_equals_exhaustive_search(seed, alpha, compiled):
-    """Three words and a limit of three allow at most 3**3 open hypotheses, so a beam of 40 loses none."""
+    """Three words and a limit of three allow at most 3**3 open hypotheses, so a beam of 40 loses
+    none.
+    """
     rng = np.random.default_rng(seed)
     tables = [random_table(rng, 4, 4) for _ in range(2)]
     found = search(tables, 40, 3, alpha, compiled)
@@ -108,7 +111,9 @@ def test_wide_beam_equals_exhaustive_search(seed, alpha, compiled):
 
 
 def reference(table, beam_size, alpha, limit):
-    """The search of one sentence, as the docstring of the module describes it: (score, words, cut), best first."""
+    """The search of one sentence, as the docstring of the module describes it: (score, words, cut),
+    best first.
+    """
     opened = [(0.0, ())]
     finished = []
     for time in range(limit + 1):
@@ -206,7 +211,9 @@ def test_a_translation_ends_at_the_greatest_length():
 
 
 def test_each_sentence_has_its_own_limit_and_what_it_ends_is_cut():
-    """The model prefers to go on in the first two sentences, and to end after two words in the last."""
+    """The model prefers to go on in the first two sentences, and to end after two words in the
+    last.
+    """
     on = np.full([9, 3, 3], [0.01, 0.98, 0.01])
     end = np.full([9, 3, 3], [0.01, 0.98, 0.01])
     end[2] = [0.98, 0.01, 0.01]
@@ -239,7 +246,9 @@ def test_no_sentences():
 
 
 def test_an_unlikely_end_is_not_finished():
-    """Ending at once costs less than five words and an end, but each step has two words that cost less than the end."""
+    """Ending at once costs less than five words and an end, but each step has two words that cost
+    less than the end.
+    """
     table = np.full([7, 4, 4], [0.1, 0.45, 0.45, 1e-9])
     table[1:] = [1e-9, 0.5, 0.3, 0.2]
     table[5:] = [1.0, 1e-9, 1e-9, 1e-9]
@@ -248,7 +257,9 @@ def test_an_unlikely_end_is_not_finished():
 
 
 def test_alpha_prefers_longer_translations():
-    """One word and the end cost log 4; three words and the end cost log 2 + 2 log 5/3: more in total, less per word."""
+    """One word and the end cost log 4; three words and the end cost log 2 + 2 log 5/3: more in
+    total, less per word.
+    """
     table = np.full([4, 3, 3], 1e-9)
     table[0] = [1e-9, 0.5, 0.5]
     table[1] = [[1e-9] * 3, [0.5, 0.5, 1e-9], [1e-9, 1e-9, 1.0]]

@@ -78,6 +78,17 @@ def test_scores_are_the_costs_of_the_translations(make_random_model, vocabulary)
             )
 
 
+def test_a_refreshed_translator_follows_the_weights(make_random_model, vocabulary):
+    """It has kept the table of the output layer."""
+    model = make_random_model("layernorm", vocabulary)
+    both = Vocabularies(vocabulary, vocabulary)
+    translator = Translator(both, model, OPTIONS)
+    for weight in model.weights:
+        weight.assign(-weight)
+    translator.refresh()
+    assert beams(translator, LINES) == beams(Translator(both, model, OPTIONS), LINES)
+
+
 def test_long_lines_are_translated_as_each_alone(make_translator, vocabulary):
     """Together they have more tokens than a batch may have."""
     lines = [" ".join("abcd"[(i + j) % 4] for j in range(900 + i)) for i in range(20)] + ["a b"]
@@ -175,9 +186,8 @@ def test_a_translation_begins_with_its_prefix(make_random_model, vocabulary):
     lines = ["a b c", "d", "", "", "a b c d " * 300]
     usual = translator.lines(lines)
     begins_with_a = usual[4].words[1][:1] == vocabulary.encode(["a"]).to_list()[0]
-    other = (
-        "b" if begins_with_a else "a"
-    )  # the second piece of the long line does not begin so by itself
+    # The second piece of the long line does not begin so by itself.
+    other = "b" if begins_with_a else "a"
     found = translator.lines(lines, prefixes=["c c", "", "d a x", "", other])
     for line, prefix in zip(found, ["c c", "", "d a UNK", "", other], strict=True):
         assert line.texts[0].startswith(prefix)
@@ -195,13 +205,11 @@ def test_a_translation_begins_with_its_prefix(make_random_model, vocabulary):
         ["a", "b"] * 5,
         True,
     )
-    model.decoder.output_bias.assign(
-        200.0 * np.eye(vocabulary.size)[0]
-    )  # the end is likelier than any word
+    # The end is likelier than any word.
+    model.decoder.output_bias.assign(200.0 * np.eye(vocabulary.size)[0])
     translator = Translator(Vocabularies(vocabulary, vocabulary), model, OPTIONS)
-    lines = translator.lines(
-        ["a", "a"], prefixes=["a b " * 5, "a b " * 6]
-    )  # as long as it may be, and longer
+    # As long as it may be, and longer.
+    lines = translator.lines(["a", "a"], prefixes=["a b " * 5, "a b " * 6])
     assert [(len(line.words[0]), line.cut[0]) for line in lines] == [(10, False), (10, True)]
 
 

@@ -1,4 +1,6 @@
-"""Shared by the tests of models and blocks: random numbers, LayerNorm in NumPy, a comparison of gradients."""
+"""Shared by the tests of models and blocks: random numbers, LayerNorm in NumPy, a comparison of
+gradients.
+"""
 
 import numpy as np
 import tensorflow as tf

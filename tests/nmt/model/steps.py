@@ -17,7 +17,9 @@ def assert_steps_equal_the_whole_sentence(model, source, source_mask, target, at
 
 
 def assert_hypotheses_share_a_memory(model, source, source_mask):
-    """Three hypotheses of each of two sentences equal three copies of it, also if the first step has one."""
+    """Three hypotheses of each of two sentences equal three copies of it, also if the first step
+    has one.
+    """
     words = np.array([2, 3, 4, 5, 2, 3])
     steps = []
     step = model.make_step()

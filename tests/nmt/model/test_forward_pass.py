@@ -21,7 +21,9 @@ class TestDropout:
         np.testing.assert_array_equal(compiled(), expected)
 
     def test_entries_are_independent(self):
-        """The products of the signs of each entry and of the one 1, 2, 3, 4 or 97 later have mean 0."""
+        """The products of the signs of each entry and of the one 1, 2, 3, 4 or 97 later have mean
+        0.
+        """
         signs = np.sign(ForwardPass(SEED).draw(0.5, [100_000]).numpy() - 1)
         for distance in (1, 2, 3, 4, 97):
             assert abs(np.mean(signs[distance:] * signs[:-distance])) < 4 / np.sqrt(100_000)

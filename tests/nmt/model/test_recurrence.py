@@ -25,7 +25,9 @@ def test_runs_over_time(reverse):
 
 
 class Cell:
-    """Uses all that a step may: two states, two inputs, weights inside and outside of products, constants."""
+    """Uses all that a step may: two states, two inputs, weights inside and outside of products,
+    constants.
+    """
 
     def __init__(self):
         self.weights = [keras.Variable(normal(*shape)) for shape in ((3, 3), (3,), (4, 3), (3,))]

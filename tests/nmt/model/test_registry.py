@@ -1,4 +1,6 @@
-"""A new architecture needs one module and one line in the registry; then it trains, translates and exports."""
+"""A new architecture needs one module and one line in the registry; then it trains, translates and
+exports.
+"""
 
 import tensorflow as tf
 

@@ -1,4 +1,6 @@
-"""The Transformer: its equations, and what padding, dropout and step-by-step decoding may and may not change."""
+"""The Transformer: its equations, and what padding, dropout and step-by-step decoding may and may
+not change.
+"""
 
 import math
 
@@ -43,7 +45,9 @@ RATES = {  # name -> option
 
 
 def make(kind="layernorm", position="pre", rate=None, depths=(1, 2), **options):
-    """Makes a small model of 6 words a side with random weights; half of what one of `RATES` names is dropped."""
+    """Makes a small model of 6 words a side with random weights; half of what one of `RATES` names
+    is dropped.
+    """
     config = Config(
         state_size=UNITS,
         layer_normalization_type=kind,
@@ -81,6 +85,7 @@ class Transcription:
         self.activation = ACTIVATIONS[activation]
         self.waves = waves
         self.first = first
+        self.shares = {}  # what each attention was, the mean of its heads
 
     def norm(self, x, name):
         return layer_norm(x, self.weights, name)
@@ -96,10 +101,13 @@ class Transcription:
             for y, part in ((x, "queries"), (memory, "keys"), (memory, "values"))
         )
         found = []
+        shares = []
         for head in np.split(np.arange(UNITS), HEADS):
             scores = q[:, head] @ k[:, head].T / np.sqrt(UNITS / HEADS)
             hidden = np.triu(np.full(scores.shape, -np.inf), 1) if causal else 0.0
-            found.append(softmax(scores + hidden) @ v[:, head])
+            shares.append(softmax(scores + hidden))
+            found.append(shares[-1] @ v[:, head])
+        self.shares[name] = np.mean(shares, 0)
         return np.concatenate(found, -1) @ self.weights[f"{name}/output"] + self.weights.get(
             f"{name}/output_bias", 0
         )
@@ -156,6 +164,19 @@ def test_the_equations(position):
         np.testing.assert_allclose(
             found[row], transcription.logits(source, TARGET[row]), rtol=1e-4, atol=1e-4
         )
+
+
+@pytest.mark.parametrize("position", ["pre", "post"])
+def test_the_attention_of_a_layer_is_the_mean_of_its_heads(position):
+    """By default of the last but one. Padding of the source gets none."""
+    model = make("layernorm", position)
+    transcription = Transcription(model, position)
+    transcription.logits(SOURCE[1, :2], TARGET[1])
+    for given, layer in (({"layer": 1}, 1), ({"layer": 2}, 2), ({}, 1)):
+        found = model.attention(SOURCE, SOURCE_MASK, TARGET, **given).numpy()[1]
+        expected = transcription.shares[f"decoder/layer_{layer}/cross_attention"]
+        np.testing.assert_allclose(found[:, :2], expected, rtol=1e-4)
+        assert not found[:, 2].any()
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
@@ -217,7 +238,9 @@ def test_decoding_step_by_step_equals_the_whole_sentence(model):
 
 
 def test_the_state_has_a_row_for_each_hypothesis(model):
-    """Exchanging the rows of a sentence exchanges what follows; a row taken twice is followed by the same twice."""
+    """Exchanging the rows of a sentence exchanges what follows; a row taken twice is followed by
+    the same twice.
+    """
     state, memory = model.encode(SOURCE[:1], SOURCE_MASK[:1])
     step = model.make_step()
     state = tf.repeat(state, 2, axis=0)
@@ -268,7 +291,9 @@ def test_the_total_cost_is_the_sum_of_costs_and_has_its_gradient(tied, shared):
 
 
 def test_label_smoothing_is_that_of_nematus():
-    """The right word keeps 1 - e, the others share e; a prediction equal to the smoothed labels costs nothing."""
+    """The right word keeps 1 - e, the others share e; a prediction equal to the smoothed labels
+    costs nothing.
+    """
     model = make()
     smoothing = 0.1
     wanted = np.where(np.eye(6)[TARGET] == 1, 1 - smoothing, smoothing / 5)

@@ -87,10 +87,25 @@ def test_random_segmentations_depend_on_seed_and_batch_alone(write_lines, tmp_pa
     for ids in found:
         (spelled,) = vocabulary.decode(tf.RaggedTensor.from_tensor(ids, padding=0)).numpy()
         assert spelled.decode() == SENTENCES[0]
-    assert (
-        len({ids.tobytes() for ids in [*found, *other]}) >= 6
-    )  # those that did not fit are split as usual
+    # Those that did not fit are split as usual.
+    assert len({ids.tobytes() for ids in [*found, *other]}) >= 6
     assert len({ids.tobytes() for ids in batches(0, 4, subword_sampling=0.0)}) == 1
+
+
+def test_prefixes_count_in_the_width_of_random_segmentations(write_lines, tmp_path):
+    """Else a segmentation that is longer than the usual one would not fit behind its prefix."""
+    (tmp_path / "some.model").write_bytes(
+        train_sentencepiece(write_lines("sentences", SENTENCES), 60)
+    )
+    vocabulary = load_vocabulary(tmp_path / "some.model")
+    path = write_lines("one", [" ".join(WORDS[:6])])
+    options = {"batch_size": 1, "maxlen": 300, "seed": 1, "subword_sampling": 0.3}
+    prefix = " ".join(WORDS[6:])
+    data = training_data(ParallelText(path, path), vocabulary, target_prefixes=[prefix], **options)
+    begin = vocabulary.encode([prefix]).to_list()[0]
+    targets = [target[0].tolist() for _, _, target, _ in take(data, 20)]
+    assert all(target[: len(begin)] == begin for target in targets)
+    assert len(set(map(tuple, targets))) > 15
 
 
 def test_a_dictionary_does_not_split_at_random(make_data):
@@ -112,7 +127,9 @@ def test_training_batches_have_static_widths_and_filled_rows(make_data):
 
 
 def test_an_epoch_has_every_pair_once_and_its_own_order(make_data):
-    """Twenty lines of two widths, in seven batches; the last of them is the only one that is not full."""
+    """Twenty lines of two widths, in seven batches; the last of them is the only one that is not
+    full.
+    """
     lines = [" ".join(words) for words in itertools.product("abcd", repeat=2)] + [
         " ".join("abcd" * 3)
     ] * 4
@@ -175,7 +192,14 @@ def test_all_batches_of_an_epoch_but_one_are_full(make_data, lengths, options):
     assert [(width, sum(found == width for _, found in shapes)) for width, _, _ in data.sizes] == [
         (width, count) for width, _, count in data.sizes
     ]
-    assert data.earlier_batches_per_epoch >= data.batches_per_epoch
+
+
+def test_pairs_shared_with_another_text_are_counted(make_data, write_lines, vocabulary):
+    """Both sides must be equal. A pair of the other text counts as often as that has it."""
+    data = make_data(["a", "b", "b", "c x", "c y"], ["d", "a", "a", "b", "b"])
+    dev = (["b", "b", "a", "d", "c z", "c y"], ["a", "a", "b", "d", "b", "b"])
+    assert data.shared_with(ParallelText(*map(write_lines, ("dev 1", "dev 2"), dev))) == 3
+    assert data.shared_with(ParallelText(*map(write_lines, ("a", "b"), (["x"], ["x"])))) == 0
 
 
 @pytest.mark.parametrize("first", [1, 3, 5, 9])
@@ -290,7 +314,7 @@ def test_prepared_texts_give_the_same_batches(write_lines, vocabulary, tmp_path)
         return take(training_data(ParallelText(*text), vocabulary, **options), 6)
 
     expected = batches(*[write_lines("all", lines)] * 2)
-    for name in ("", "record.json", "flat", "ends", ""):
+    for name in ("", "record.json", "flat", "ends", "hashes", ""):
         found = batches(files, files)
         assert all((x[0] == y[0]).all() for x, y in zip(expected, found, strict=True))
         damaged = list((tmp_path / "cache").glob(f"ids-*/{name}*")) if name else []

@@ -82,8 +82,8 @@ def test_text_with_some_strange_bytes_is_read(write):
 
 def test_lines_do_not_depend_on_where_the_text_is_cut(write):
     """Marks, carriage returns and letters of several bytes may be cut anywhere."""
-    text = "\ufeffä\r\r\n\r\nb\ufeff\n\rc\r".encode()
-    lines = ["ä".encode(), b"", "b\ufeff".encode(), b"\rc"]
+    text = "\ufeffä\r\r\n\r\n\ufeffb\ufeff\n\rc\r".encode()
+    lines = ["ä".encode(), b"", "\ufeffb\ufeff".encode(), b"\rc"]
     for size in range(1, len(text)):
         pieces = [text[start : start + size] for start in range(0, len(text), size)]
         for errors in ("strict", "keep"):

@@ -3,7 +3,6 @@
 import pytest
 
 from nmt.errors import UserError
-from nmt.storage.cache import Cache
 from nmt.text.parallel_text import ParallelText
 
 
@@ -34,15 +33,3 @@ def test_every_file_has_a_name_of_its_own(write, tmp_path):
         (first, other, first): [f"{first} (1)", other, f"{first} (3)"],
     }.items():
         assert ParallelText(files, files).names == names
-
-
-def test_shared_pairs_are_counted(write, tmp_path):
-    """Both sides must be equal.
-
-    Each line of this text counts once, however often the other text has it.
-    """
-    training = ParallelText(write("source", b"a\nb\nb\nc\n"), write("target", b"1\n2\n2\n3\n"))
-    dev = ParallelText(write("dev source", b"b\nb\na\nd\n"), write("dev target", b"2\n2\n3\n1\n"))
-    (tmp_path / "cache").mkdir()
-    for _ in range(2):
-        assert dev.shared_with(training, Cache(tmp_path / "cache")) == 2

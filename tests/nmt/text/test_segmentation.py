@@ -1,4 +1,6 @@
-"""Random segmentations: the usual ones without randomness, as frequent as those of SentencePiece, always the same."""
+"""Random segmentations: the usual ones without randomness, as frequent as those of SentencePiece,
+always the same.
+"""
 
 import collections
 import math

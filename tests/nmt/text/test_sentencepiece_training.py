@@ -4,7 +4,7 @@ import pytest
 import tensorflow as tf
 
 from nmt.errors import UserError
-from nmt.text.sentencepiece_training import train_sentencepiece
+from nmt.text.sentencepiece_training import changed_characters, train_sentencepiece
 from nmt.text.vocabulary import load_vocabulary
 
 
@@ -102,6 +102,14 @@ def test_a_rule_normalizes(make):
         )
     folded = make(normalization_rule="nmt_nfkc_cf")
     assert encode(folded, "PREIS") == encode(folded, "preis")
+
+
+def test_characters_that_a_rule_changes_are_counted(write_lines):
+    """In the text, or in the lines of its sample."""
+    path = write_lines("text", ["a² ½", "\u200c a²", "ﬁ"])
+    assert changed_characters(path, "nmt_nfkc") == {"²": 2, "½": 1, "\u200c": 1, "ﬁ": 1}
+    assert changed_characters(path, "nmt_nfkc", 1) == {"²": 1, "½": 1}
+    assert changed_characters(path, "identity") == {}
 
 
 @pytest.mark.parametrize(

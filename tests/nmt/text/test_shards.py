@@ -1,4 +1,6 @@
-"""Texts of several files, some of them compressed: they equal one file, and mistakes name the file and line."""
+"""Texts of several files, some of them compressed: they equal one file, and mistakes name the file
+and line.
+"""
 
 import gzip
 import os
@@ -87,7 +89,9 @@ def test_frames_may_follow_each_other(write, cache, tmp_path):
 
 @pytest.mark.parametrize("size", [1, 2, 5, 20])
 def test_a_frame_may_end_inside_a_line(write, cache, size):
-    """However the file is cut when it is read: decompressing the beginning of a frame may give nothing."""
+    """However the file is cut when it is read: decompressing the beginning of a frame may give
+    nothing.
+    """
     path = write("text.zst", b"")
     path.write_bytes(b"".join(map(zstd.compress, [b"one\ntw", b"", b"o", b"\nthr", b"ee"])))
     assert b"".join(read_blocks(read_pieces(path, size), path)) == b"one\ntwo\nthree\n"

@@ -6,6 +6,7 @@ import json
 import pytest
 import sentencepiece
 import tensorflow as tf
+from sentencepiece import sentencepiece_model_pb2
 
 from nmt.errors import UserError
 from nmt.text.sentencepiece_training import train_sentencepiece
@@ -107,17 +108,20 @@ def model(write_lines):
 @pytest.mark.parametrize(
     ("special", "first"),
     [
+        # The defaults of SentencePiece: unknown 0, beginning 1, end 2.
         (
             {},
             ["</s>", "<s>", "<unk>"],
-        ),  # the defaults of SentencePiece: unknown 0, beginning 1, end 2
+        ),
         ({"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1}, ["</s>", "<unk>", "<pad>"]),
         ({"bos_id": 0, "pad_id": 1, "eos_id": 2, "unk_id": 3}, ["</s>", "<s>", "<unk>", "<pad>"]),
         ({"eos_id": 0, "unk_id": 1, "bos_id": 2}, ["</s>", "<unk>", "<s>"]),
     ],
 )
 def test_other_ids_of_the_special_pieces_are_mapped(model, special, first, tmp_path):
-    """The end comes first, the unknown word after the beginning, and a text reads as in SentencePiece."""
+    """The end comes first, the unknown word after the beginning, and a text reads as in
+    SentencePiece.
+    """
     (tmp_path / "made.model").write_bytes(content := model(**special))
     vocabulary = load_vocabulary(tmp_path / "made.model")
     tokens = [token.decode() for token in vocabulary.tokens(tf.range(vocabulary.size)).numpy()]
@@ -136,9 +140,8 @@ def test_other_ids_of_the_special_pieces_are_mapped(model, special, first, tmp_p
     )
     (drawn,) = vocabulary.sample([line.encode()], 0.0, [1], 100)  # no merge is skipped
     assert drawn.tolist() == ids
-    units = " ".join(
-        [*(tokens[i] for i in ids), "</s>"]
-    )  # the name of the end is a word like others
+    # The name of the end is a word like others.
+    units = " ".join([*(tokens[i] for i in ids), "</s>"])
     spaced = f" {units.replace(' ', '  ')} "  # more spaces are no units
     assert (
         vocabulary.ids_of_units(tf.constant([units, spaced])).to_list()
@@ -149,6 +152,17 @@ def test_other_ids_of_the_special_pieces_are_mapped(model, special, first, tmp_p
 def test_a_model_without_an_end_is_refused(model, tmp_path):
     (tmp_path / "made.model").write_bytes(model(eos_id=-1))
     with pytest.raises(UserError, match="no end of sentence"):
+        load_vocabulary(tmp_path / "made.model")
+
+
+def test_a_model_of_control_symbols_alone_is_refused(model, tmp_path):
+    """SentencePiece loads it, and fails at the first line."""
+    proto = sentencepiece_model_pb2.ModelProto.FromString(model())
+    for piece in proto.pieces:
+        if piece.type == piece.NORMAL:
+            piece.type = piece.CONTROL
+    (tmp_path / "made.model").write_bytes(proto.SerializeToString())
+    with pytest.raises(UserError, match="control symbols only"):
         load_vocabulary(tmp_path / "made.model")
 
 

@@ -6,7 +6,9 @@ from nmt.text.corpora import CORPORA
 
 
 def test_the_demo_corpus_never_changes(tmp_path):
-    """A digest of all its files: a release of num2words that spells a number differently fails here."""
+    """A digest of all its files: a release of num2words that spells a number differently fails
+    here.
+    """
     CORPORA["demo"](tmp_path / "corpus")
     names = sorted(path.name for path in (tmp_path / "corpus").iterdir())
     assert names == [
