@@ -169,7 +169,11 @@ class Config:
         )
     )
     transformer_activation: str = transformer_only(
-        choice("relu", "activation in the feed-forwards", ("relu", "swish", "gelu"))
+        choice(
+            "relu",
+            "activation in the feed-forwards; gelu_tanh and gelu_sigmoid approximate gelu",
+            ("relu", "swish", "gelu", "gelu_tanh", "gelu_sigmoid"),
+        )
     )
     transformer_attention_bias: bool = transformer_only(
         option(False, "add biases to the projections of attention")
@@ -180,16 +184,18 @@ class Config:
     transformer_positions: str = transformer_only(
         choice(
             "tensor2tensor",
-            "frequencies of the d / 2 sines of positions: 10000**(-2i / (d - 2)), as in Tensor2Tensor and Nematus, or "
-            "10000**(-2i / d), as in the paper and Marian",
+            "frequencies of the d / 2 sines of positions: 10000**(-2i / (d - 2)), as in "
+            "Tensor2Tensor, Nematus and Marian, or 10000**(-2i / d), as in the paper and transformers",
             ("tensor2tensor", "paper"),
         )
     )
-    transformer_start_with_padding: bool = transformer_only(
-        option(
-            False,
-            "begin translations with padding, a word of its own, not with id 1; it is never chosen, and its embedding, "
-            "zeros at first, is not trained",
+    transformer_padding: int = transformer_only(
+        between(
+            0,
+            "rows of the tables after those of the words, which are never chosen nor trained and "
+            "zeros at first; translations begin with the last of them, without any with id 1",
+            0,
+            _COUNT,
         )
     )
 

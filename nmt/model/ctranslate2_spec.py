@@ -14,7 +14,10 @@ from ..normalization import EPSILON
 from .multi_head_attention import MultiHeadAttention
 from .transformer_layers import TransformerLayer, sinusoids
 
-_ACTIVATIONS = {"relu": Activation.RELU, "swish": Activation.SWISH, "gelu": Activation.GELU}
+_ACTIVATIONS = {"relu": Activation.RELU, "swish": Activation.SWISH, "gelu": Activation.GELU,
+    "gelu_tanh": Activation.GELUTanh,
+    "gelu_sigmoid": Activation.GELUSigmoid,
+}
 
 
 def build_spec(model, longest: int) -> TransformerSpec:
@@ -23,7 +26,7 @@ def build_spec(model, longest: int) -> TransformerSpec:
     Padding is left out, as CTranslate2's own converters do, so the costs of words lack its part.
     """
     attention = model.encoder.stack[0].attention
-    has_padding = model.decoder.has_padding
+    padding = model.decoder.padding
     spec = TransformerSpec.from_config(
         (len(model.encoder.stack), len(model.decoder.stack)),
         attention.heads,
@@ -31,12 +34,12 @@ def build_spec(model, longest: int) -> TransformerSpec:
         activation=_ACTIVATIONS[model.encoder.stack[0].feed_forward.activation],
         rms_norm=_is_rms(model.encoder.stack[0].attention_residual.norm, attention.units),
     )
-    if has_padding and np.any(model.decoder.embedding.table[-1]):
+    if padding and np.any(model.decoder.embedding.table[-1]):
         raise UserError(
             "CTranslate2 begins with an embedding of zeros, and that of this model's padding has others; "
             "export it with --format savedmodel"
         )
-    spec.decoder.start_from_zero_embedding = has_padding
+    spec.decoder.start_from_zero_embedding = padding > 0
     spec.config.layer_norm_epsilon = EPSILON
     positions = sinusoids(0, longest, attention.units, model.encoder.positions).numpy()
     for side, part, embeddings in (
@@ -44,7 +47,7 @@ def build_spec(model, longest: int) -> TransformerSpec:
         (spec.decoder, model.decoder, spec.decoder.embeddings),
     ):
         is_of_target = part.embedding is model.decoder.embedding  # the table that has padding
-        embeddings.weight = _without_padding(part.embedding.table, has_padding and is_of_target)
+        embeddings.weight = _without_padding(part.embedding.table, padding * is_of_target)
         side.position_encodings.encodings = positions
         if side.pre_norm:
             _set_norm(side.layer_norm, part.final_norm)
@@ -52,15 +55,15 @@ def build_spec(model, longest: int) -> TransformerSpec:
             _set_layer(layer_spec, layer)
     projection = spec.decoder.projection
     projection.weight, *bias = (
-        _without_padding(each, has_padding) for each in model.decoder.output_layer
+        _without_padding(each, padding) for each in model.decoder.output_layer
     )
     if bias:
         (projection.bias,) = bias
     return spec
 
 
-def _without_padding(table: Any, has_padding: bool) -> np.ndarray:
-    return table.numpy()[:-1] if has_padding else table.numpy()
+def _without_padding(table: Any, padding: int) -> np.ndarray:
+    return table.numpy()[: table.shape[0] - padding]
 
 
 def _is_rms(norm: keras.layers.Layer, units: int) -> bool:

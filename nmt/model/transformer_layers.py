@@ -1,5 +1,6 @@
 """Parts of a Transformer: positions, residual connections with their normalization, feed-forward, layers."""
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +14,13 @@ from .layers import Block
 from .multi_head_attention import KeysAndValues, MultiHeadAttention, Positions, Projection
 
 _LONGEST_WAVE = 10_000.0  # of the positions
-_ACTIVATIONS = {"relu": tf.nn.relu, "swish": tf.nn.silu, "gelu": tf.nn.gelu}
+_ACTIVATIONS = {
+    "relu": tf.nn.relu,
+    "swish": tf.nn.silu,
+    "gelu": tf.nn.gelu,
+    "gelu_tanh": functools.partial(tf.nn.gelu, approximate=True),
+    "gelu_sigmoid": lambda x: x * tf.sigmoid(1.702 * x),  # as in Marian
+}
 
 
 class Residual(Block):

@@ -21,7 +21,7 @@ PARTS = {
     "transformer_attention_bias": False,
     "transformer_output_bias": False,
     "transformer_positions": "tensor2tensor",
-    "transformer_start_with_padding": False,
+    "transformer_padding": 0,
 }
 _MODEL = "transformer_model"
 UNTIED = f"{_MODEL}/softmax_projection_layer/embedding_table"

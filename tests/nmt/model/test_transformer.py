@@ -31,7 +31,7 @@ MARIAN = {  # the parts of Marian's Transformer
     "transformer_attention_bias": True,
     "transformer_output_bias": True,
     "transformer_positions": "paper",
-    "transformer_start_with_padding": True,
+    "transformer_padding": 1,
 }
 RATES = {  # name -> option
     "embeddings": "transformer_dropout_embeddings",
@@ -208,7 +208,7 @@ def test_the_source_embedding_has_no_padding():
 
 @pytest.mark.parametrize("parts", [{}, MARIAN])
 def test_decoding_step_by_step_with_other_parts(parts):
-    model = make(**(parts | {"transformer_start_with_padding": False}))
+    model = make(**(parts | {"transformer_padding": 0}))
     assert_steps_equal_the_whole_sentence(model, SOURCE, SOURCE_MASK, TARGET, 1e-4)
 
 
