@@ -14,7 +14,10 @@ from ..normalization import EPSILON
 from .multi_head_attention import MultiHeadAttention
 from .transformer_layers import TransformerLayer, sinusoids
 
-_ACTIVATIONS = {"relu": Activation.RELU, "swish": Activation.SWISH, "gelu": Activation.GELU,
+_ACTIVATIONS = {
+    "relu": Activation.RELU,
+    "swish": Activation.SWISH,
+    "gelu": Activation.GELU,
     "gelu_tanh": Activation.GELUTanh,
     "gelu_sigmoid": Activation.GELUSigmoid,
 }
