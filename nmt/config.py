@@ -34,7 +34,7 @@ from .config_rules import LOSSES, complete, conflicts
 from .decoding.options import SEARCH, DecodingOptions
 from .errors import UserError
 from .model.registry import ARCHITECTURES
-from .normalization import KINDS
+from .normalization import EPSILON, KINDS
 from .storage.files import read_json, write_json
 
 VALID_METRICS = ("bleu", "chrf", "loss")
@@ -167,6 +167,9 @@ class Config:
             "normalize the input of each sublayer (pre) or its residual sum (post)",
             ("pre", "post"),
         )
+    )
+    transformer_norm_epsilon: float = transformer_only(
+        positive(EPSILON, "constant inside the square root of every normalization", 1)
     )
     transformer_activation: str = transformer_only(
         choice(

@@ -50,17 +50,19 @@ def weight_of_kind(path: str, kind: str, other: str) -> str | None:
     return "/".join([*layer, *others]) if others else None
 
 
-def build_normalization(kind: str, units: int, name: str) -> Any:
+def build_normalization(kind: str, units: int, name: str, epsilon: float = EPSILON) -> Any:
     """Builds the normalization of one `[..., units]` activation.
 
     Args:
         kind: One of `KINDS`.
         units: Size of the last axis, over which the statistic runs.
         name: Name of the layer; it is part of the paths of its weights.
+        epsilon: The constant inside the square root.
 
     Returns:
         A built layer that maps `[..., units]` to `[..., units]`.
     """
     layer = _BUILDERS[kind](name)
+    layer.epsilon = epsilon
     layer.build((None, units))
     return layer

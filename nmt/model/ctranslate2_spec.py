@@ -10,7 +10,6 @@ import numpy as np
 from ctranslate2.specs import Activation, TransformerSpec, attention_spec, common_spec, model_spec
 
 from ..errors import UserError
-from ..normalization import EPSILON
 from .multi_head_attention import MultiHeadAttention
 from .transformer_layers import TransformerLayer, sinusoids
 
@@ -43,7 +42,7 @@ def build_spec(model, longest: int) -> TransformerSpec:
             "export it with --format savedmodel"
         )
     spec.decoder.start_from_zero_embedding = padding > 0
-    spec.config.layer_norm_epsilon = EPSILON
+    spec.config.layer_norm_epsilon = model.encoder.stack[0].attention_residual.norm.epsilon
     positions = sinusoids(0, longest, attention.units, model.encoder.positions).numpy()
     for side, part, embeddings in (
         (spec.encoder, model.encoder, spec.encoder.embeddings[0]),
@@ -76,7 +75,7 @@ def _is_rms(norm: keras.layers.Layer, units: int) -> bool:
     if gain is not None:
         centred = x - x.mean(-1, keepdims=True) if bias else x
         expected = centred / np.sqrt(
-            np.square(centred).mean(-1, keepdims=True) + EPSILON
+            np.square(centred).mean(-1, keepdims=True) + norm.epsilon
         ) * gain + sum(bias)
         if np.allclose(norm(x), expected, rtol=1e-4, atol=1e-5):
             return not bias

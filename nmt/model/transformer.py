@@ -241,7 +241,12 @@ def _final_norm(config: Any) -> Callable[[tf.Tensor], tf.Tensor]:
     """Returns the norm of a stack's output: none for `post`, where the last layer has normalized it already."""
     if config.transformer_norm_position == "post":
         return tf.identity  # not an Identity layer: the kind `none` puts one where a norm would be
-    return build_normalization(config.layer_normalization_type, config.state_size, "final_norm")
+    return build_normalization(
+        config.layer_normalization_type,
+        config.state_size,
+        "final_norm",
+        config.transformer_norm_epsilon,
+    )
 
 
 def _embed(ids: tf.Tensor, table: tf.Tensor, first: tf.Tensor | int, positions: str) -> tf.Tensor:

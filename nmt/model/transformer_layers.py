@@ -38,7 +38,10 @@ class Residual(Block):
         self.rate = config.transformer_dropout_residual
         with keras.name_scope(name):
             self.norm = build_normalization(
-                config.layer_normalization_type, config.state_size, "norm"
+                config.layer_normalization_type,
+                config.state_size,
+                "norm",
+                config.transformer_norm_epsilon,
             )
 
     def input(self, x: tf.Tensor) -> tf.Tensor:

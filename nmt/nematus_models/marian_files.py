@@ -197,6 +197,7 @@ def _read_options(path: Path, theirs: dict[str, Any]) -> dict[str, Any]:
         )
     ours["transformer_activation"] = _ACTIVATIONS[activation]
     ours["transformer_positions"] = "tensor2tensor"
+    ours["transformer_norm_epsilon"] = 1e-9
     return ours
 
 

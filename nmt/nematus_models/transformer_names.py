@@ -3,6 +3,8 @@
 import re
 from collections.abc import Collection
 
+from ..normalization import EPSILON
+
 # Options with the same name in Nematus and here.
 OPTIONS = (
     *(
@@ -17,6 +19,7 @@ OPTIONS = (
 # Options that change the model -> the value that Nematus's Transformers have.
 PARTS = {
     "transformer_norm_position": "pre",
+    "transformer_norm_epsilon": EPSILON,
     "transformer_activation": "relu",
     "transformer_attention_bias": False,
     "transformer_output_bias": False,

@@ -267,11 +267,9 @@ def _names_of_tables(
             arrays, source, target, (words[1].count, units)
         ):
             source = target
-    is_tied = _HEAD not in arrays.shapes and config.get("tie_word_embeddings", True)
-    if is_tied or _equal(arrays, _HEAD, target, (words[1].count, units)):
-        head = target
-    else:
-        head = _HEAD
+    is_absent = _HEAD not in arrays.shapes and config.get("tie_word_embeddings", True)
+    is_tied = is_absent or _equal(arrays, _HEAD, target, (words[1].count, units))
+    head = target if is_tied else _HEAD
     return {SOURCE_TABLE: source, TARGET_TABLE: target, OUTPUT_TABLE: head, OUTPUT_BIAS: _BIAS}
 
 
