@@ -17,6 +17,7 @@ from .arrays import Rows
 LARGEST = 1 << 26  # bytes of a file
 END = "</s>"
 _UNKNOWN = "<unk>"
+_PADDING = "<pad>"  # which the converter of transformers adds; it is no word
 _PIECE = sentencepiece_model_pb2.ModelProto.SentencePiece
 _NEVER = (
     -100.0
@@ -39,14 +40,13 @@ class Words(NamedTuple):
     count: int
 
 
-def make_words(path: Path, ids: Mapping[str, int], count: int, padding: int | None = None) -> Words:
+def make_words(path: Path, ids: Mapping[str, int], count: int) -> Words:
     """Returns the words of a vocabulary.
 
     Args:
         path: The file of the vocabulary.
         ids: The row of each piece.
         count: Rows of the tables.
-        padding: The row of the padding, which is no word.
     """
     rows = sorted(ids.values()) if all(type(i) is int for i in ids.values()) else []
     if not rows or rows[0] < 0 or len(set(rows)) < len(rows):
@@ -66,8 +66,7 @@ def make_words(path: Path, ids: Mapping[str, int], count: int, padding: int | No
     for piece in ids:
         if not piece or "\0" in piece or not _is_unicode(piece):
             raise UserError(f"{path} has {piece!r}, which is no piece of text; copy it again")
-    others = sorted(set(ids) - {END, _UNKNOWN}, key=ids.__getitem__)
-    names = [END, _UNKNOWN, *(piece for piece in others if ids[piece] != padding)]
+    names = [END, _UNKNOWN, *sorted(set(ids) - {END, _UNKNOWN, _PADDING}, key=ids.__getitem__)]
     return Words(path, names, np.array([ids[piece] for piece in names]), count)
 
 

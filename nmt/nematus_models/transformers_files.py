@@ -156,16 +156,16 @@ def _read_words(folder: Path, config: dict[str, Any]) -> tuple[tuple[Words, Word
     path = folder / "config.json"
     source_path = existing(folder, "vocab.json")
     count = _number(path, config, "vocab_size")
-    padding = _number(path, config, "pad_token_id")
     start = _number(path, config, "decoder_start_token_id")
-    source = make_words(source_path, read_json(source_path, folder), count, padding)
+    source = make_words(source_path, read_json(source_path, folder), count)
     target = source
     if not config.get("share_encoder_decoder_embeddings", True):
         target_path = folder / "target_vocab.json"
         target_path = target_path if target_path.is_file() else source_path
         if config.get("decoder_vocab_size") is not None:
             count = _number(path, config, "decoder_vocab_size")
-        target = make_words(target_path, read_json(target_path, folder), count, padding)
+        if (target_path, count) != (source_path, source.count):
+            target = make_words(target_path, read_json(target_path, folder), count)
     elif config.get("decoder_vocab_size") not in (None, count):
         raise UserError(
             f"{path}: decoder_vocab_size is {config['decoder_vocab_size']!r} and vocab_size "
@@ -249,27 +249,27 @@ def _kind_of_positions(arrays: Arrays) -> str:
 def _names_of_tables(
     config: dict[str, Any], arrays: Arrays, words: tuple[Words, Words], units: int
 ) -> dict[str, str]:
-    """Returns the array of each table. One that equals another is a copy of it."""
+    """Returns the array of each table.
+
+    As in transformers, a table of its own counts where it is present and differs from the shared
+    one. One that equals it is a copy.
+    """
+
+    def own(name: str, shared: str) -> str:
+        is_copy = _equal(arrays, name, shared, (words[1].count, units))
+        return shared if is_copy or name not in arrays.shapes else name
+
     if config.get("share_encoder_decoder_embeddings", True):
         present = [each for each in (_SHARED, _SOURCE, _TARGET, _HEAD) if each in arrays.shapes]
-        source = target = next(iter(present), _SHARED)
-        for copy in set(present) & {_SOURCE, _TARGET}:
-            if not _equal(arrays, copy, target, (words[1].count, units)):
-                raise UserError(
-                    f"{arrays.path}: {copy} differs from {target}, although config.json says that "
-                    "they are one table; set share_encoder_decoder_embeddings to false there if "
-                    "each side has its own"
-                )
+        shared = next(iter(present), _SHARED)
+        source = own(_SOURCE, shared)
+        target = own(_TARGET, shared)
     else:
-        source = _SOURCE
-        target = _TARGET
-        if words[0].count == words[1].count and _equal(
-            arrays, source, target, (words[1].count, units)
-        ):
-            source = target
-    is_absent = _HEAD not in arrays.shapes and config.get("tie_word_embeddings", True)
-    is_tied = is_absent or _equal(arrays, _HEAD, target, (words[1].count, units))
-    head = target if is_tied else _HEAD
+        shared = target = _TARGET
+        source = own(_SOURCE, shared) if words[0] is words[1] else _SOURCE
+    head = own(_HEAD, shared) if config.get("tie_word_embeddings", True) else _HEAD
+    if _equal(arrays, head, target, (words[1].count, units)):
+        head = target
     return {SOURCE_TABLE: source, TARGET_TABLE: target, OUTPUT_TABLE: head, OUTPUT_BIAS: _BIAS}
 
 
