@@ -174,8 +174,8 @@ class Config:
     transformer_activation: str = transformer_only(
         choice(
             "relu",
-            "activation in the feed-forwards; gelu_tanh and gelu_sigmoid approximate gelu",
-            ("relu", "swish", "gelu", "gelu_tanh", "gelu_sigmoid"),
+            "activation in the feed-forwards; gelu_tanh approximates gelu",
+            ("relu", "swish", "gelu", "gelu_tanh"),
         )
     )
     transformer_attention_bias: bool = transformer_only(

@@ -18,7 +18,6 @@ _ACTIVATIONS = {
     "swish": Activation.SWISH,
     "gelu": Activation.GELU,
     "gelu_tanh": Activation.GELUTanh,
-    "gelu_sigmoid": Activation.GELUSigmoid,
 }
 
 

@@ -19,7 +19,6 @@ _ACTIVATIONS = {
     "swish": tf.nn.silu,
     "gelu": tf.nn.gelu,
     "gelu_tanh": functools.partial(tf.nn.gelu, approximate=True),
-    "gelu_sigmoid": lambda x: x * tf.sigmoid(1.702 * x),  # as in Marian
 }
 
 

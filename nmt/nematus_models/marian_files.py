@@ -59,7 +59,7 @@ _RENAMED = {
     "transformer_ffn_hidden_size": "transformer-dim-ffn",
     "transformer_num_heads": "transformer-heads",
 }
-_ACTIVATIONS = {"swish": "swish", "relu": "relu", "gelu": "gelu_sigmoid"}
+_ACTIVATIONS = ("swish", "relu", "gelu")
 _BIAS = "decoder_ff_logit_out_b"
 _OUTPUT = "decoder_ff_logit_out_Wt"
 _OLD_OUTPUT = "decoder_ff_logit_out_W"  # its transpose
@@ -195,7 +195,7 @@ def _read_options(path: Path, theirs: dict[str, Any]) -> dict[str, Any]:
             f"{path}: transformer-ffn-activation is {activation!r}, and only "
             f"{', '.join(_ACTIVATIONS)} can be imported; translate this model with Marian"
         )
-    ours["transformer_activation"] = _ACTIVATIONS[activation]
+    ours["transformer_activation"] = activation
     ours["transformer_positions"] = "tensor2tensor"
     ours["transformer_norm_epsilon"] = 1e-9
     return ours

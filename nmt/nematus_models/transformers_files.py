@@ -54,7 +54,6 @@ _ACTIVATIONS = {
     "silu": "swish",
     "gelu_new": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
-    "quick_gelu": "gelu_sigmoid",
 }
 _SHARED = "model.shared.weight"
 _SOURCE = "model.encoder.embed_tokens.weight"
