@@ -60,6 +60,13 @@ _RENAMED = {
     "transformer_num_heads": "transformer-heads",
 }
 _ACTIVATIONS = ("swish", "relu", "gelu")
+_PARTS = {
+    "transformer_positions": "tensor2tensor",
+    "transformer_norm_epsilon": 1e-9,
+    # Rates of dropout are no part of a trained model; OPUS-MT drops nothing here.
+    "transformer_dropout_attn": 0.0,
+    "transformer_dropout_relu": 0.0,
+}
 _BIAS = "decoder_ff_logit_out_b"
 _OUTPUT = "decoder_ff_logit_out_Wt"
 _OLD_OUTPUT = "decoder_ff_logit_out_W"  # its transpose
@@ -196,9 +203,7 @@ def _read_options(path: Path, theirs: dict[str, Any]) -> dict[str, Any]:
             f"{', '.join(_ACTIVATIONS)} can be imported; translate this model with Marian"
         )
     ours["transformer_activation"] = activation
-    ours["transformer_positions"] = "tensor2tensor"
-    ours["transformer_norm_epsilon"] = 1e-9
-    return ours
+    return ours | _PARTS
 
 
 def _number(path: Path, option: str, value: Any) -> int:

@@ -254,9 +254,11 @@ def _names_of_tables(
     one. One that equals it is a copy.
     """
 
+    def is_copy(name: str, table: str) -> bool:
+        return _equal(arrays, name, table, (words[1].count, units))
+
     def own(name: str, shared: str) -> str:
-        is_copy = _equal(arrays, name, shared, (words[1].count, units))
-        return shared if is_copy or name not in arrays.shapes else name
+        return shared if name not in arrays.shapes or is_copy(name, shared) else name
 
     if config.get("share_encoder_decoder_embeddings", True):
         present = [each for each in (_SHARED, _SOURCE, _TARGET, _HEAD) if each in arrays.shapes]
@@ -265,9 +267,9 @@ def _names_of_tables(
         target = own(_TARGET, shared)
     else:
         shared = target = _TARGET
-        source = own(_SOURCE, shared) if words[0] is words[1] else _SOURCE
+        source = target if words[0] is words[1] and is_copy(_SOURCE, target) else _SOURCE
     head = own(_HEAD, shared) if config.get("tie_word_embeddings", True) else _HEAD
-    if _equal(arrays, head, target, (words[1].count, units)):
+    if is_copy(head, target):
         head = target
     return {SOURCE_TABLE: source, TARGET_TABLE: target, OUTPUT_TABLE: head, OUTPUT_BIAS: _BIAS}
 

@@ -43,7 +43,6 @@ def test_the_weights_are_those_of_transformers_but_for_the_padding(tmp_path, exp
     assert changed == {
         "transformer_positions": "tensor2tensor",
         "transformer_norm_epsilon": 1e-9,
-        # Rates of dropout are no part of a trained model in Marian.
     }
 
 
