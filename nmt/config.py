@@ -35,7 +35,7 @@ from .config_rules import LOSSES, complete, conflicts
 from .decoding.options import SEARCH, DecodingOptions
 from .errors import UserError
 from .model.registry import ARCHITECTURES
-from .normalization import KINDS, Normalization
+from .normalization import EPSILON, KINDS, Normalization
 from .storage.files import read_json, write_json
 
 VALID_METRICS = ("bleu", "chrf", "loss")
@@ -207,9 +207,20 @@ class Config:
             role=Role.MODEL,
         )
     )
+    transformer_norm_epsilon: float = transformer_only(
+        positive(
+            EPSILON,
+            "constant inside the square root of every normalization",
+            1,
+            role=Role.MODEL,
+        )
+    )
     transformer_activation: str = transformer_only(
         choice(
-            "relu", "activation in the feed-forwards", ("relu", "swish", "gelu"), role=Role.MODEL
+            "relu",
+            "activation in the feed-forwards; gelu_tanh approximates gelu",
+            ("relu", "swish", "gelu", "gelu_tanh"),
+            role=Role.MODEL,
         )
     )
     transformer_attention_bias: bool = transformer_only(
@@ -222,16 +233,19 @@ class Config:
         choice(
             "tensor2tensor",
             "frequencies of the d / 2 sines of positions: 10000**(-2i / (d - 2)), as in "
-            "Tensor2Tensor and Nematus, or 10000**(-2i / d), as in the paper and Marian",
+            "Tensor2Tensor, Nematus and Marian, or 10000**(-2i / d), as in the paper and "
+            "transformers",
             ("tensor2tensor", "paper"),
             role=Role.MODEL,
         )
     )
-    transformer_start_with_padding: bool = transformer_only(
-        option(
-            False,
-            "begin translations with padding, a word of its own, not with id 1; it is never "
-            "chosen, and its embedding, zeros at first, is not trained",
+    transformer_padding: int = transformer_only(
+        between(
+            0,
+            "rows of the tables after those of the words, which are never chosen nor trained and "
+            "zeros at first; translations begin with the last of them, without any with id 1",
+            0,
+            _COUNT,
             role=Role.MODEL,
         )
     )
@@ -441,7 +455,11 @@ class Config:
 
     @property
     def normalization(self) -> Normalization:
-        return Normalization(self.layer_normalization_type, self.layer_normalization_center)
+        return Normalization(
+            self.layer_normalization_type,
+            self.layer_normalization_center,
+            self.transformer_norm_epsilon,
+        )
 
     @property
     def architecture(self) -> dict[str, Any]:

@@ -40,6 +40,7 @@ class Normalization(NamedTuple):
 
     kind: str  # one of `KINDS`
     center: bool | None = None  # whether they have an offset; `None`: as is usual for the kind
+    epsilon: float = EPSILON
 
     def __str__(self) -> str:
         offset = {None: "", True: " with offsets", False: " without offsets"}
@@ -65,14 +66,16 @@ def build_normalization(normalization: Normalization, units: int, name: str) -> 
     """Builds the normalization of one `[..., units]` activation.
 
     Args:
-        normalization: Its kind, and whether it has an offset.
+        normalization: Its kind, whether it has an offset, and its epsilon.
         units: Size of the last axis, over which the statistic runs.
         name: Name of the layer; it is part of the paths of its weights.
 
     Returns:
         A built layer that maps `[..., units]` to `[..., units]`.
     """
-    kind, center = normalization
+    kind, center, epsilon = normalization
     layer = _BUILDERS[kind](name, **({} if center is None else {"center": center}))
+    if epsilon != EPSILON:
+        layer.epsilon = epsilon
     layer.build((None, units))
     return layer

@@ -7,5 +7,7 @@ from ..nematus_models.marian import import_marian
 
 
 def run(arguments: argparse.Namespace) -> None:
-    origin = import_marian(arguments.folder, arguments.to, arguments.licence)
+    origin, notes = import_marian(arguments.folder, arguments.to, arguments.licence)
+    for note in notes:
+        log.info(note)
     log.info(f"{arguments.to} holds the model of {arguments.folder}; licence: {origin['licence']}")

@@ -10,11 +10,15 @@ import numpy as np
 from ctranslate2.specs import Activation, TransformerSpec, attention_spec, common_spec, model_spec
 
 from ..errors import UserError
-from ..normalization import EPSILON
 from .multi_head_attention import MultiHeadAttention
 from .transformer_layers import TransformerLayer, sinusoids
 
-_ACTIVATIONS = {"relu": Activation.RELU, "swish": Activation.SWISH, "gelu": Activation.GELU}
+_ACTIVATIONS = {
+    "relu": Activation.RELU,
+    "swish": Activation.SWISH,
+    "gelu": Activation.GELU,
+    "gelu_tanh": Activation.GELUTanh,
+}
 
 
 def build_spec(model, longest: int) -> TransformerSpec:
@@ -23,7 +27,7 @@ def build_spec(model, longest: int) -> TransformerSpec:
     Padding is left out, as CTranslate2's own converters do, so the costs of words lack its part.
     """
     attention = model.encoder.stack[0].attention
-    has_padding = model.decoder.has_padding
+    padding = model.decoder.padding
     spec = TransformerSpec.from_config(
         (len(model.encoder.stack), len(model.decoder.stack)),
         attention.heads,
@@ -31,20 +35,20 @@ def build_spec(model, longest: int) -> TransformerSpec:
         activation=_ACTIVATIONS[model.encoder.stack[0].feed_forward.activation],
         rms_norm=_is_rms(model.encoder.stack[0].attention_residual.norm, attention.units),
     )
-    if has_padding and np.any(model.decoder.embedding.table[-1]):
+    if padding and np.any(model.decoder.embedding.table[-1]):
         raise UserError(
             "CTranslate2 begins with an embedding of zeros, and that of this model's padding has "
             "others; export it with --format savedmodel"
         )
-    spec.decoder.start_from_zero_embedding = has_padding
-    spec.config.layer_norm_epsilon = EPSILON
+    spec.decoder.start_from_zero_embedding = padding > 0
+    spec.config.layer_norm_epsilon = model.encoder.stack[0].attention_residual.norm.epsilon
     positions = sinusoids(0, longest, attention.units, model.encoder.positions).numpy()
     for side, part, embeddings in (
         (spec.encoder, model.encoder, spec.encoder.embeddings[0]),
         (spec.decoder, model.decoder, spec.decoder.embeddings),
     ):
         is_of_target = part.embedding is model.decoder.embedding  # the table that has padding
-        embeddings.weight = _without_padding(part.embedding.table, has_padding and is_of_target)
+        embeddings.weight = _without_padding(part.embedding.table, padding * is_of_target)
         side.position_encodings.encodings = positions
         if side.pre_norm:
             _set_norm(side.layer_norm, part.final_norm)
@@ -52,15 +56,15 @@ def build_spec(model, longest: int) -> TransformerSpec:
             _set_layer(layer_spec, layer)
     projection = spec.decoder.projection
     projection.weight, *bias = (
-        _without_padding(each, has_padding) for each in model.decoder.output_layer
+        _without_padding(each, padding) for each in model.decoder.output_layer
     )
     if bias:
         (projection.bias,) = bias
     return spec
 
 
-def _without_padding(table: Any, has_padding: bool) -> np.ndarray:
-    return table.numpy()[:-1] if has_padding else table.numpy()
+def _without_padding(table: Any, padding: int) -> np.ndarray:
+    return table.numpy()[: table.shape[0] - padding]
 
 
 def _is_rms(norm: keras.layers.Layer, units: int) -> bool:
@@ -70,7 +74,7 @@ def _is_rms(norm: keras.layers.Layer, units: int) -> bool:
     if gain is not None:
         centred = x - x.mean(-1, keepdims=True) if bias else x
         expected = centred / np.sqrt(
-            np.square(centred).mean(-1, keepdims=True) + EPSILON
+            np.square(centred).mean(-1, keepdims=True) + norm.epsilon
         ) * gain + sum(bias)
         if np.allclose(norm(x), expected, rtol=1e-4, atol=1e-5):
             return not bias

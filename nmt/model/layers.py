@@ -30,20 +30,23 @@ class Block(keras.layers.Layer):
         return self.add_weight(shape=(units,), initializer=initializer, name=name)
 
 
-@tf.custom_gradient
-def without_last_gradient(x: tf.Tensor):
-    """Returns a tensor `[words, ...]` whose last entry is not trained."""
+def without_last_gradients(x: tf.Tensor, count: int) -> tf.Tensor:
+    """Returns a tensor `[words, ...]` whose last `count` entries are not trained."""
 
-    def gradient(dx):
-        return tf.tensor_scatter_nd_update(dx, [[x.shape[0] - 1]], tf.zeros([1, *x.shape[1:]]))
+    @tf.custom_gradient
+    def identity(x: tf.Tensor):
+        def gradient(dx):
+            return tf.concat([dx[:-count], tf.zeros([count, *x.shape[1:]])], 0)
 
-    return tf.identity(x), gradient
+        return tf.identity(x), gradient
+
+    return identity(x)
 
 
 class Embedding(Block):
     """Word vectors `[words, units]`; a negative id gives zeros.
 
-    With padding, the last is zeros and not trained.
+    With padding, the last `padding` vectors are zeros at first and not trained.
     """
 
     def __init__(
@@ -53,18 +56,20 @@ class Embedding(Block):
         name: str,
         initializer: keras.initializers.Initializer | None = None,
         *,
-        has_padding: bool = False,
+        padding: int = 0,
     ):
         super().__init__(name=name)
         self.table = self._matrix("embeddings", words, units, initializer)
-        self._has_padding = has_padding
-        if has_padding:
-            self.table.assign(np.concatenate([self.table[:-1], np.zeros([1, units])]))
+        self._padding = padding
+        if padding:
+            zeros = np.zeros([padding, units])
+            self.table.assign(np.concatenate([self.table[:-padding], zeros]))
 
     @property
     def rows(self) -> tf.Tensor:
         """The vectors, to be trained."""
-        return without_last_gradient(self.table.value) if self._has_padding else self.table.value
+        table = self.table.value
+        return without_last_gradients(table, self._padding) if self._padding else table
 
     def call(self, ids: tf.Tensor) -> tf.Tensor:
         known = tf.cast(ids >= 0, self.compute_dtype)

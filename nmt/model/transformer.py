@@ -16,7 +16,7 @@ from .contract import NextWords
 from .costs import log_normalizers, word_costs
 from .encoder_decoder import EncoderDecoder
 from .forward_pass import ForwardPass, drop
-from .layers import Block, Embedding, without_last_gradient
+from .layers import Block, Embedding, without_last_gradients
 from .multi_head_attention import KeysAndValues, future_bias, others_bias, padding_bias
 from .transformer_layers import TransformerLayer, sinusoids
 
@@ -82,7 +82,7 @@ class Decoder(Block):
             self.output_kernel = self._matrix("output_kernel", words, config.state_size, glorot)
         if config.transformer_output_bias:
             self.output_bias = self._vector("output_bias", words)
-        self.has_padding = config.transformer_start_with_padding
+        self.padding = config.transformer_padding
 
     def init_decoder(self, context: tf.Tensor, bias: tf.Tensor, forward: ForwardPass) -> Memory:
         """Returns the memory of the context `[batch * source_time, units]`."""
@@ -163,9 +163,8 @@ class Decoder(Block):
         table = self.embedding.rows if self.output_kernel is None else self.output_kernel.value
         if self.output_bias is None:
             return (table,)
-        return table, without_last_gradient(
-            self.output_bias.value
-        ) if self.has_padding else self.output_bias.value
+        bias = self.output_bias.value
+        return table, without_last_gradients(bias, self.padding) if self.padding else bias
 
 
 class Transformer(EncoderDecoder):
@@ -178,10 +177,10 @@ class Transformer(EncoderDecoder):
     _decoder = Decoder
 
     def __init__(self, config: Any, source_words: int, target_words: int):
-        padding = int(config.transformer_start_with_padding)  # a row after those of the words
+        padding = config.transformer_padding
         source_words += padding * config.tie_encoder_decoder_embeddings
         super().__init__(config, source_words, target_words + padding)
-        self.first_word = target_words if padding else FIRST_WORD
+        self.first_word = target_words + padding - 1 if padding else FIRST_WORD
 
     def _hidden(self, source, source_mask, target, forward: ForwardPass) -> tf.Tensor:
         memory = self._init_decoder(source, source_mask, forward)
@@ -236,23 +235,26 @@ class Transformer(EncoderDecoder):
 
     def step_weights(self) -> list[tf.Tensor]:
         table, *others = super().step_weights()
-        return [table[:, :-1] if self.decoder.has_padding else table, *others]
+        words = table.shape[1] - self.decoder.padding
+        return [table[:, :words], *others]
 
     def _next_words(self, table: tf.Tensor) -> Callable[[tf.Tensor], NextWords]:
         """Returns the function to the next words.
 
         Padding counts in the normalizers and is no next word.
         """
-        if not self.decoder.has_padding:
+        if not self.decoder.padding:
             return super()._next_words(table)
         rows, *given = self.decoder.output_layer
         bias = given[0] if given else tf.zeros([rows.shape[0]])
-        biases = bias[:-1]
+        words = rows.shape[0] - self.decoder.padding
+        of_padding = tf.transpose(rows[words:])
 
         def next_words(hidden: tf.Tensor) -> NextWords:
-            logits = affine(hidden, table, biases)
-            of_padding = tf.linalg.matvec(hidden, rows[-1]) + bias[-1]
-            return NextWords(logits, tf.reduce_logsumexp([log_normalizers(logits), of_padding], 0))
+            logits = affine(hidden, table, bias[:words])
+            padding = affine(hidden, of_padding, bias[words:])
+            parts = [log_normalizers(logits), tf.reduce_logsumexp(padding, -1)]
+            return NextWords(logits, tf.reduce_logsumexp(parts, 0))
 
         return next_words
 
@@ -271,8 +273,8 @@ def _embedding(words: int, config: Any, *, of_target: bool) -> Embedding:
     # Multiplied by the root of their size, these begin with the scale of the positions. Glorot's
     # would be much smaller.
     normal = keras.initializers.RandomNormal(stddev=config.state_size**-0.5)
-    has_padding = of_target and config.transformer_start_with_padding
-    return Embedding(words, config.state_size, "embedding", normal, has_padding=has_padding)
+    padding = config.transformer_padding if of_target else 0
+    return Embedding(words, config.state_size, "embedding", normal, padding=padding)
 
 
 def _final_norm(config: Any) -> Callable[[tf.Tensor], tf.Tensor]:

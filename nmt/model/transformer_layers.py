@@ -1,5 +1,6 @@
 """Parts of a Transformer: positions, normalized residual connections, feed-forward, layers."""
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +14,12 @@ from .layers import Block
 from .multi_head_attention import KeysAndValues, MultiHeadAttention, Positions, Projection
 
 _LONGEST_WAVE = 10_000.0  # of the positions
-_ACTIVATIONS = {"relu": tf.nn.relu, "swish": tf.nn.silu, "gelu": tf.nn.gelu}
+_ACTIVATIONS = {
+    "relu": tf.nn.relu,
+    "swish": tf.nn.silu,
+    "gelu": tf.nn.gelu,
+    "gelu_tanh": functools.partial(tf.nn.gelu, approximate=True),
+}
 
 
 class Residual(Block):

@@ -17,7 +17,7 @@ from ..storage.checkpoints import BEST, save_checkpoint
 from ..storage.files import atomic_directory, read_json
 from ..system import build_system
 from . import rnn_names, transformer_names
-from .arrays import assign
+from .arrays import Arrays, assign
 from .rnn_names import given
 
 # Our option -> its names in Nematus. Dropout rates are handled separately.
@@ -80,10 +80,9 @@ def import_checkpoint(checkpoint: Path, to: Path, dictionaries: tuple[Path, Path
     system = build_system(config, config.dictionaries)
     assign(
         system.model.variables,
-        arrays,
+        Arrays(checkpoint, {name: arrays[name].shape for name in arrays}, arrays.__getitem__),
         _NAMES[config.model_type],
         rnn_names.TRANSPOSED.__eq__,
-        checkpoint,
         _ADVICE,
     )
     with atomic_directory(to) as directory:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Collection
 
+from ..normalization import EPSILON
+
 # Options with the same name in Nematus and here.
 OPTIONS = (
     *(
@@ -17,11 +19,12 @@ OPTIONS = (
 # Options that change the model -> the value that Nematus's Transformers have.
 PARTS = {
     "transformer_norm_position": "pre",
+    "transformer_norm_epsilon": EPSILON,
     "transformer_activation": "relu",
     "transformer_attention_bias": False,
     "transformer_output_bias": False,
     "transformer_positions": "tensor2tensor",
-    "transformer_start_with_padding": False,
+    "transformer_padding": 0,
 }
 _MODEL = "transformer_model"
 UNTIED = f"{_MODEL}/softmax_projection_layer/embedding_table"

@@ -52,11 +52,10 @@ def load_checkpoint(
             of them has is ignored.
     """
     variables = list(variables)
-    fingerprint = json.loads(
-        json.dumps(dict(fingerprint))
-    )  # tuples become lists, as in the checkpoint
-    with _open_archive(path) as archive:
-        head = json.loads(str(_read_array(archive, "state")))
+    # Tuples become lists, as in the checkpoint.
+    fingerprint = json.loads(json.dumps(dict(fingerprint)))
+    with open_archive(path) as archive:
+        head = json.loads(str(read_array(archive, "state")))
         if not isinstance(head, dict) or not isinstance(head.get("fingerprint", {}), dict):
             raise ValueError("its state is no JSON object")
         version = head.pop("version", VERSION)
@@ -72,7 +71,7 @@ def load_checkpoint(
                 f"{path} was made with another {', another '.join(others)}; restore the original"
             )
         for variable in variables:
-            shape, dtype = _read_header(archive, variable.path)
+            shape, dtype = read_header(archive, variable.path)
             if shape != tuple(variable.shape) or dtype != variable.dtype:
                 wanted = f"{variable.dtype} {list(variable.shape)}"
                 actual = "is missing" if shape is None else f"is {dtype} {list(shape)}"
@@ -80,7 +79,7 @@ def load_checkpoint(
                     f"{variable.path} {actual} in {path}, but {wanted} in the model; "
                     "use the vocabularies and the configuration of its training"
                 )
-        arrays = [_read_array(archive, variable.path) for variable in variables]
+        arrays = [read_array(archive, variable.path) for variable in variables]
     for variable, array in zip(variables, arrays, strict=True):
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise UserError(
@@ -100,7 +99,7 @@ def kept_checkpoints(directory: Path) -> list[Path]:
 
 
 @contextlib.contextmanager
-def _open_archive(path: str | os.PathLike) -> Iterator[zipfile.ZipFile]:
+def open_archive(path: str | os.PathLike) -> Iterator[zipfile.ZipFile]:
     """Opens a checkpoint, and raises `UserError` for whatever is wrong with it."""
     path = Path(path)
     try:
@@ -114,7 +113,7 @@ def _open_archive(path: str | os.PathLike) -> Iterator[zipfile.ZipFile]:
         raise UserError(f"{path} is damaged or not a checkpoint: {error}; copy it again") from None
 
 
-def _read_header(
+def read_header(
     archive: zipfile.ZipFile, name: str
 ) -> tuple[tuple[int, ...] | None, np.dtype | None]:
     """Returns shape and type of an array, or `None` for both if there is none."""
@@ -124,7 +123,7 @@ def _read_header(
         return shape, dtype
 
 
-def _read_array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+def read_array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
     with _open_array(archive, name) as (file, shape, order, dtype):
         content = file.read()  # to the end, where its checksum is compared
     return np.frombuffer(content, dtype).reshape(shape, order=order)

@@ -18,6 +18,7 @@ import numpy as np
 import sentencepiece
 import tensorflow as tf
 import tensorflow_text
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
 
 from ..concurrency import ProcessPool
 from ..errors import UserError
@@ -40,6 +41,7 @@ class SentencePieceVocabulary(tf.Module):
 
     A file of a Marian model has the pieces of two sides. There a line may begin with the code of a
     language, and a character that only the other side knows has the id of its piece, as in Marian.
+    Pieces after the first `vocab_size` of its trainer_spec split lines too, into unknown words.
 
     Attributes:
         digest: SHA-256 of the file.
@@ -61,16 +63,19 @@ class SentencePieceVocabulary(tf.Module):
             raise UserError(
                 f"{path} is not a SentencePiece model; `python -m nmt vocab` makes one"
             ) from None
-        self._ids = _ids_of_pieces(path, processor)
+        pieces = range(processor.GetPieceSize())
         self._processor = processor
-        self.size = len(self._ids)
-        self.unknown = int(self._ids[processor.unk_id()])
-        self.unknowns = (self.unknown,)
-        self._pieces = np.argsort(self._ids).astype(np.int32)
-        self._keeps_ids = self._ids.tolist() == list(range(self.size))
-        self._is_shared = any(map(is_code, self.words)) or any(
-            map(processor.is_unused, range(self.size))
+        self._is_shared = any(map(is_code, map(processor.id_to_piece, pieces))) or any(
+            map(processor.is_unused, pieces)
         )
+        self._ids = _ids_of_pieces(path, processor)
+        self.unknown = int(self._ids[processor.unk_id()])
+        if self._is_shared:
+            self._ids[ModelProto.FromString(model).trainer_spec.vocab_size :] = self.unknown
+        self._pieces = np.unique(self._ids, return_index=True)[1].astype(np.int32)
+        self.size = len(self._pieces)
+        self.unknowns = (self.unknown,)
+        self._keeps_ids = self._ids.tolist() == list(range(self.size))
         self._drawing = ProcessPool("splits text at random", Drawing, model)
         # A SavedModel shares one tokenizer among all of the same name, so the name identifies the
         # model.
@@ -134,7 +139,7 @@ class SentencePieceVocabulary(tf.Module):
             [self._processor.piece_to_id(each[0].decode(errors="replace"))] if each else []
             for each in found
         ]
-        return [np.array([*code, *row], np.int32) for code, row in zip(codes, rows, strict=True)]
+        return [self._ids[[*code, *row]] for code, row in zip(codes, rows, strict=True)]
 
     def decode(self, ids: tf.RaggedTensor) -> tf.Tensor:
         """Maps ids `[batch, (tokens)]`, without the end of sentence, to strings `[batch]`."""

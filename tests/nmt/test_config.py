@@ -201,7 +201,7 @@ def test_these_options_decide_the_weights(model_type):
                     "norm_position",
                     "activation",
                 ),
-                *("attention_bias", "output_bias", "positions", "start_with_padding"),
+                *("attention_bias", "output_bias", "positions", "padding", "norm_epsilon"),
             )
         },
     }

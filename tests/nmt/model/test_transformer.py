@@ -27,13 +27,14 @@ ACTIVATIONS = {
     "relu": lambda x: np.maximum(x, 0),
     "swish": lambda x: x / (1 + np.exp(-x)),
     "gelu": lambda x: x * (1 + np.vectorize(math.erf)(x / 2**0.5)) / 2,
+    "gelu_tanh": lambda x: x * (1 + np.tanh((2 / np.pi) ** 0.5 * (x + 0.044715 * x**3))) / 2,
 }
 MARIAN = {  # the parts of Marian's Transformer
     "transformer_activation": "swish",
     "transformer_attention_bias": True,
     "transformer_output_bias": True,
     "transformer_positions": "paper",
-    "transformer_start_with_padding": True,
+    "transformer_padding": 1,
 }
 RATES = {  # name -> option
     "embeddings": "transformer_dropout_embeddings",
@@ -191,29 +192,44 @@ def test_the_equations_with_other_parts(activation):
     )
 
 
-@pytest.mark.parametrize("biases", [True, False])
-def test_padding_is_never_chosen_and_counts_in_the_normalizer(biases):
-    model = make(**(MARIAN | {"transformer_output_bias": biases}))
+@pytest.mark.parametrize(("biases", "rows"), [(True, 1), (False, 1), (True, 3)])
+def test_padding_is_never_chosen_and_counts_in_the_normalizer(biases, rows):
+    model = make(**(MARIAN | {"transformer_output_bias": biases, "transformer_padding": rows}))
+    assert model.first_word == 5 + rows
     logits = model(SOURCE, SOURCE_MASK, TARGET)[:, 0].numpy()
-    found, *_ = model.make_step()(np.array([6, 6]), *model.encode(SOURCE, SOURCE_MASK))
+    first = np.array([model.first_word] * 2)
+    found, *_ = model.make_step()(first, *model.encode(SOURCE, SOURCE_MASK))
     np.testing.assert_allclose(found.logits, logits[:, :6], rtol=1e-4, atol=1e-4)
-    assert logits.shape[1] == 7
+    assert logits.shape[1] == 6 + rows
     np.testing.assert_allclose(found.normalizers, np.log(np.exp(logits).sum(-1)), rtol=1e-4)
 
 
-def test_padding_is_zeros_at_first_and_is_not_trained():
-    options = {"tie_decoder_embeddings": True, "tie_encoder_decoder_embeddings": True}
-    model = Transformer(
-        Config(state_size=UNITS, transformer_num_heads=HEADS, **MARIAN, **options), 6, 6
+def test_a_large_epsilon_makes_norms_smaller():
+    near = make("layernorm", "post", transformer_norm_epsilon=1e-9)
+    far = make("layernorm", "post", transformer_norm_epsilon=1.0)
+    norms = [each.encoder.stack[0].feed_forward_residual.norm for each in (near, far)]
+    for norm in norms:
+        norm.beta.assign(tf.zeros([UNITS]))
+    x = np.random.default_rng(1).normal(size=[3, UNITS]).astype(np.float32)
+    variance = x.var(-1, keepdims=True)
+    np.testing.assert_allclose(
+        norms[1](x), norms[0](x) * np.sqrt(variance / (variance + 1)), rtol=1e-5
     )
-    assert not model.encoder.embedding.table.numpy()[6].any()
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_padding_is_zeros_at_first_and_is_not_trained(rows):
+    options = {"tie_decoder_embeddings": True, "tie_encoder_decoder_embeddings": True}
+    options |= MARIAN | {"transformer_padding": rows}
+    model = Transformer(Config(state_size=UNITS, transformer_num_heads=HEADS, **options), 6, 6)
+    assert not model.encoder.embedding.table.numpy()[6:].any()
     with tf.GradientTape() as tape:
         cost = model.total_cost(*PAIRS, label_smoothing=0.1)
     for weight, gradient in zip(
         model.weights, tape.gradient(cost, [each.value for each in model.weights]), strict=True
     ):
         if weight.path.endswith(("embeddings", "decoder/output_bias")):
-            assert not gradient.numpy()[6].any()
+            assert not gradient.numpy()[6:].any()
             assert gradient.numpy()[:6].any(tuple(range(1, len(gradient.shape)))).all()
 
 
@@ -229,7 +245,7 @@ def test_the_source_embedding_has_no_padding():
 
 @pytest.mark.parametrize("parts", [{}, MARIAN])
 def test_decoding_step_by_step_with_other_parts(parts):
-    model = make(**(parts | {"transformer_start_with_padding": False}))
+    model = make(**(parts | {"transformer_padding": 0}))
     assert_steps_equal_the_whole_sentence(model, SOURCE, SOURCE_MASK, TARGET, 1e-4)
 
 

@@ -1,6 +1,7 @@
 """Checkpoints of Nematus, and folders of Marian models in the format of transformers."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
-from tests.nmt.nematus_files import read_arrays, read_options, write_checkpoint
+from tests.nmt.nematus_files import read_arrays, read_options, run, write_checkpoint
 
 DATA = Path(__file__).parents[2] / "data" / "marian"  # made by make.py there
 
@@ -42,9 +43,11 @@ def folder(tmp_path):
 
 def change_json(path, **changes):
     content = {**json.loads(path.read_text(encoding="utf-8")), **changes}
-    path.write_text(
-        json.dumps({name: value for name, value in content.items() if value is not None})
-    )
+    set_json(path, {name: value for name, value in content.items() if value is not None})
+
+
+def set_json(path, content):
+    path.write_text(json.dumps(content))
 
 
 def arrays(change):
@@ -57,3 +60,15 @@ def arrays(change):
         )
 
     return changed
+
+
+def assert_refused(folder, to, capsys, message):
+    """The message is one sentence, and nothing is left."""
+    before = set(to.parent.iterdir())
+    with pytest.raises(SystemExit, match="2"):
+        run("import-marian", folder, "--to", to)
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert said.startswith("nmt: ")
+    assert re.search(message, said), said
+    assert set(to.parent.iterdir()) == before

@@ -219,7 +219,7 @@ def test_nematus_lacks_the_parts(imported, tmp_path, capsys):
         "attention_bias",
         "output_bias",
         "positions paper",
-        "start_with_padding",
+        "padding",
     ):
         assert part in said
 
