@@ -8,10 +8,9 @@ from rmsnorm_tf.conversion.model.in_place import counterpart, is_cell_with_layer
 from rmsnorm_tf.conversion.model.norms import layer_norms, why_no_counterpart
 from rmsnorm_tf.conversion.model.report import Conversion, ConversionReport
 from rmsnorm_tf.conversion.model.saved import make_changes, new_changes
-from rmsnorm_tf.norm.arguments import check_flag, suggests_arguments
+from rmsnorm_tf.norm.arguments import check_flag
 
 
-@suggests_arguments
 def fold_layer_norm(model: keras.Model, for_inference: bool = False) -> ConversionReport:
     """Changes a model from LayerNorm to RMSNorm with the same outputs, and returns a report.
 

@@ -77,14 +77,6 @@ def test_a_model_without_an_input_is_refused(convert, make):
         convert(make())
 
 
-def test_the_name_of_an_option_is_told():
-    with pytest.raises(
-        TypeError,
-        match=r"fold_layer_norm has no argument 'inference'. Use 'for_inference' instead.",
-    ):
-        fold_layer_norm(keras.Sequential([keras.Input((3,)), norm("norm")]), inference=True)
-
-
 def test_the_option_of_folding_is_true_or_false():
     model = keras.Sequential([keras.Input((3,)), norm("norm")])
     with pytest.raises(ValueError, match="for_inference must be one of True, False, got 'yes'"):
