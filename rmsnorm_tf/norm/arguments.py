@@ -1,18 +1,14 @@
 """The arguments of a normalization: checked, and resolved for the shape of an input."""
 
-import functools
-import inspect
 import math
 import numbers
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 Axis = int | tuple[int, ...]
-P = ParamSpec("P")
-R = TypeVar("R")
 
 # With a smaller one, inputs of the size of its root lose digits.
 _SMALLEST_EPSILON = 1e-34
@@ -22,11 +18,13 @@ _SMALLEST_EPSILON = 1e-34
 class NormSpec:
     """Axes, partial entries, epsilon and groups of a norm, resolved for an input of one shape.
 
-    Attributes: axes: Axes of the statistic, ascending, counted from the front. scale_axes: Axes of
-        scale and offset, ascending, counted from the front. prefix: Number k of leading entries
-        that a partial statistic takes, or None for all entries. epsilon: Added to the mean square,
-        inside the root. groups: Into how many groups the axis is cut. Each has a statistic, from
-        its first k entries if partial.
+    Attributes:
+        axes: Axes of the statistic, ascending, counted from the front.
+        scale_axes: Axes of scale and offset, ascending, counted from the front.
+        prefix: Number k of leading entries that a partial statistic takes, or None for all entries.
+        epsilon: Added to the mean square, inside the root.
+        groups: Into how many groups the axis is cut. Each has a statistic, from its first k entries
+            if partial.
     """
 
     axes: tuple[int, ...]
@@ -39,7 +37,7 @@ class NormSpec:
         """Returns the shape that scale and offset have for an input of shape `shape`."""
         return tuple(shape[a] for a in self.scale_axes)
 
-    def shrink(self, dtype: str) -> float:
+    def prescale(self, dtype: str) -> float:
         """Returns the power of two, at most 1, by which entries of a dtype are multiplied before
         they are squared.
 
@@ -56,18 +54,18 @@ class NormSpec:
         return replace(self, axes=(axis + 1,), scale_axes=sum(scale_axes, ()), groups=1)
 
 
-class Tensors(NamedTuple):
-    """The tensors of a norm, or their gradients. x and gate have one shape and dtype; the others are wide."""
+class NormInputs(NamedTuple):
+    """The tensors of a norm, or their gradients; x and gate have one shape and dtype."""
 
     x: Any
     gate: Any = None
     scale: Any = None
     offset: Any = None
 
-    def unflatten(self, flat: Iterable) -> "Tensors":
+    def unflatten(self, flat: Iterable) -> "NormInputs":
         """Fills the places that are not None with these values."""
         values = iter(flat)
-        return Tensors(*(None if t is None else next(values) for t in self))
+        return NormInputs(*(None if t is None else next(values) for t in self))
 
     def flatten(self) -> list:
         """Returns the tensors that are not None."""
@@ -100,13 +98,13 @@ def resolve(
     if size is None:
         which = f"partial={partial}" if partial is not None else f"groups={groups}"
         raise ValueError(
-            f"{which} takes a part of axis {axis}, whose size is unknown in an input of shape {shape}. Give that "
-            f"axis a fixed size, or leave out {which}."
+            f"{which} takes a part of axis {axis}, whose size is unknown in an input of shape "
+            f"{shape}. Give that axis a fixed size, or leave out {which}."
         )
     if size % groups:
         raise ValueError(
-            f"groups={groups} does not divide {size}, the size of axis {axis} in an input of shape {shape}. Choose "
-            "a divisor."
+            f"groups={groups} does not divide {size}, the size of axis {axis} in an input of shape "
+            f"{shape}. Choose a divisor."
         )
     prefix = size // groups if partial is None else prefix_size(size // groups, partial)
     return NormSpec(axes, scale_axes, None if prefix == size // groups else prefix, epsilon, groups)
@@ -121,68 +119,6 @@ def prefix_size(size: int, partial: float) -> int:
     k = size * partial
     nearest = round(k)
     return max(1, nearest if abs(k - nearest) <= 1e-7 * k else math.ceil(k))
-
-
-# Names that other libraries give to our arguments.
-_OTHER_NAMES = {
-    "epsilon": "eps variance_epsilon",
-    "axis": "dim axes reduction_axes",
-    "scale_axis": "feature_axes",
-    "partial": "p",
-    "groups": "num_groups",
-    "gate": "z",
-    "scale": "gamma weight use_scale elementwise_affine",
-    "center": "beta bias use_bias",
-    "offset": "beta bias use_bias center",
-    "zero_centered_scale": "zero_centered_gamma add_unit_offset",
-    "scale_initializer": "scale_init",
-    "offset_initializer": "bias_init",
-    'normalization="layer"': "layer_norm use_layer_norm",
-    "for_inference": "inference",
-}
-_WITHOUT_EQUIVALENT = {
-    "rms_scaling": "RMS normalization is what this always computes",
-    "normalized_shape": "sizes come from the input; name the axes with axis",
-    "hidden_size num_features": "sizes come from the input",
-    "param_dtype": "weights are float32 or wider, and dtype takes a policy",
-    "group_size": "groups takes the number of groups: the size of the axis divided by group_size",
-    "autocast": "inputs are never rounded before the statistic, and dtype says what the outputs are rounded to",
-    "use_fast_variance": "RMS normalization computes no variance",
-    "norm_before_gate": "the gate multiplies the normalized input; for the other order, normalize x * silu(gate)",
-    "use_cudnn": "cuDNN has no kernel with a norm inside",
-    "time_major": "the batch is the first axis; transpose inputs that begin with time",
-}
-_OTHER_PREFIXES = {
-    "gamma": "scale",
-    "beta": "offset",
-    "bias": "offset",
-}  # of an initializer, for example
-
-
-def suggest_argument(where: str, names: Iterable[str], own: Container[str]) -> None:
-    """Raises a TypeError for the first name that another library uses for one of our `own` arguments."""
-    for name in names:
-        prefix, _, kind = name.partition("_")
-        same = [ours for ours, others in _OTHER_NAMES.items() if name in others.split()]
-        for ours in (*same, f"{_OTHER_PREFIXES.get(prefix)}_{kind}"):
-            if ours.partition("=")[0] in own:
-                raise TypeError(f"{where} has no argument {name!r}. Use {ours!r} instead.")
-        for others, why in _WITHOUT_EQUIVALENT.items():
-            if name in others.split():
-                raise TypeError(f"{where} has no argument {name!r}: {why}. Drop it.")
-
-
-def suggests_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Returns the function; called with another library's name of an argument, it names ours in a TypeError."""
-    parameters = inspect.signature(function).parameters
-
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        if not kwargs.keys() <= parameters.keys():
-            suggest_argument(function.__name__, kwargs, parameters)
-        return function(*args, **kwargs)
-
-    return call
 
 
 def check_axis(name: str, axis: Any) -> Axis:
@@ -207,8 +143,8 @@ def check_epsilon(epsilon: float) -> float:
     """Returns `epsilon` as a Python float: finite, and large enough for float32."""
     if not _is_real(epsilon) or not _SMALLEST_EPSILON <= epsilon < math.inf:
         raise ValueError(
-            f"epsilon must be a finite number of at least {_SMALLEST_EPSILON}, got {epsilon!r}. It keeps "
-            "the gradient of a row of zeros finite; 1e-6 is usual."
+            f"epsilon must be a finite number of at least {_SMALLEST_EPSILON}, got {epsilon!r}. "
+            "It keeps the gradient of a row of zeros finite; 1e-6 is usual."
         )
     return float(epsilon)
 
@@ -219,8 +155,8 @@ def check_partial(partial: float | None, axis: Axis) -> float | None:
         return None
     if not _is_real(partial) or not 0 < partial <= 1:
         raise ValueError(
-            f"partial must be None or a number above 0 and at most 1, got {partial!r}. The paper uses "
-            "0.0625; None takes the statistic over all entries."
+            f"partial must be None or a number above 0 and at most 1, got {partial!r}. "
+            "The paper uses 0.0625; None takes the statistic over all entries."
         )
     _check_single(f"partial={partial}", axis)
     return float(partial)
@@ -240,8 +176,8 @@ def check_groups(groups: int, axis: Axis) -> int:
 def _check_single(argument, axis):
     if isinstance(axis, tuple) and len(axis) > 1:
         raise ValueError(
-            f"{argument} needs a single axis, got axis={axis}: the entries of several axes have no agreed order. Merge "
-            "the axes with a reshape, or drop the argument."
+            f"{argument} needs a single axis, got axis={axis}: the entries of several axes have no "
+            "agreed order. Merge the axes with a reshape, or drop the argument."
         )
 
 
@@ -269,13 +205,13 @@ def _resolve_axes(name: str, axis: Axis, shape: tuple[int | None, ...]) -> tuple
             )
         if shape[a] == 0 and name == "axis":
             raise ValueError(
-                f"axis={axis} has size 0 in an input of shape {shape}, and the mean of no entries is undefined. "
-                "Choose an axis with entries."
+                f"axis={axis} has size 0 in an input of shape {shape}, and the mean of no entries "
+                "is undefined. Choose an axis with entries."
             )
     axes = tuple(sorted(a % rank for a in given))
     if len(set(axes)) < len(axes):
         raise ValueError(
-            f"{name}={axis} names an axis twice in an input of shape {shape}. Drop one of the two names."
+            f"{name}={axis} names an axis twice in an input of shape {shape}. Drop one of the two."
         )
     return axes
 

@@ -7,25 +7,23 @@ import keras
 from keras import ops
 
 from rmsnorm_tf.norm.arguments import (
-    Tensors,
+    NormInputs,
     check_axis,
     check_epsilon,
     check_flag,
     check_groups,
     check_partial,
     resolve,
-    suggests_arguments,
     wide_dtype,
 )
 from rmsnorm_tf.norm.backend import compute, tensors
 
 Shape = tuple[int | None, ...]
 
-_resolve = tensors.remembering(resolve)
+_resolve = tensors.cached(resolve)
 
 
 @tensors.without_autograph
-@suggests_arguments
 def rms_norm(
     x: Any,
     scale: Any = None,
@@ -53,10 +51,10 @@ def rms_norm(
     >>> print(keras.ops.convert_to_numpy(y).round(4))
     [[0.8485 1.1314]]
 
-    Args: x: float16, bfloat16, float32 or float64, dense and of known rank; or a
-        `keras.KerasTensor`. scale: The gain, with one dimension for each of `scale_axis`, in the
-        order of x's dimensions. Default: None, no
-            gain.
+    Args:
+        x: float16, bfloat16, float32 or float64, dense and of known rank; or a `keras.KerasTensor`.
+        scale: The gain, with one dimension for each of `scale_axis`, in the order of x's
+            dimensions. Default: None, no gain.
         offset: Added after the gain, shaped like `scale`. Default: None, no offset.
         gate: Shape and dtype of `x`; `silu(gate) = gate * sigmoid(gate)` multiplies the result,
             which is rounded once. Default: None, no gate.
@@ -74,9 +72,9 @@ def rms_norm(
     Returns:
         A tensor of the shape and dtype of `x`.
 
-    Raises: TypeError: `x`, `scale` or `offset` is not floating point, `gate` has another dtype than
-        `x`, or an argument is
-            unknown.
+    Raises:
+        TypeError: `x`, `scale` or `offset` is not floating point, or `gate` has another dtype than
+            `x`.
         ValueError: An argument is out of its range, or does not fit the shape of `x`.
 
     Reference:
@@ -98,29 +96,29 @@ def rms_norm(
 
 def _of_any(x, scale, offset, gate, **options):
     x = x if isinstance(x, tensors.NOT_DENSE) else tensors.as_tensor(x)
-    return normalize(x, check_tensor("x", x), scale, offset, gate, **options)
+    return normalize(NormInputs(x, gate, scale, offset), check_tensor("x", x), **options)
 
 
-def normalize(
-    x, dtype, scale, offset, gate=None, *, axis, scale_axis, partial, epsilon, groups, fused
-):
-    """Computes `rms_norm` with x, of this dtype, and arguments that are checked already."""
-    shape = tensors.shape_of(x)
-    wide = wide_dtype(dtype)
+def normalize(given, dtype, *, axis, scale_axis, partial, epsilon, groups, fused):
+    """Computes `rms_norm` of inputs, x of this dtype, with arguments that are checked already."""
+    shape = tensors.shape_of(given.x)
     if shape is None:
         raise ValueError(
             "x must have a known rank, got a tensor of unknown rank. Use tf.ensure_shape."
         )
-    gate = None if gate is None else _gate(x, shape, gate)
     spec = _resolve(shape, axis, scale_axis, partial, epsilon, groups)
-    scale = _weight("scale", scale, spec, x, shape, wide)
-    offset = _weight("offset", offset, spec, x, shape, wide)
-    given = Tensors(x, gate, scale, offset)
-    if groups == 1:
-        return compute(spec, given, fused)
-    y = ops.reshape(
-        compute(spec.of_a_group(), _in_groups(spec, given), fused), _sizes_for_reshape(x)
+    needed = spec.scale_shape(shape)
+    wide = wide_dtype(dtype)
+    t = NormInputs(
+        given.x,
+        None if given.gate is None else _gate(given.x, shape, given.gate),
+        _weight("scale", given, needed, spec, wide),
+        _weight("offset", given, needed, spec, wide),
     )
+    if groups == 1:
+        return compute(spec, t, fused)
+    y = compute(spec.of_a_group(), _in_groups(spec, t), fused)
+    y = ops.reshape(y, _sizes_for_reshape(given.x))
     if None in shape:  # which the reshape knew as tensors
         y.set_shape(shape)
     return y
@@ -154,18 +152,17 @@ def _gate(x, shape, gate):
             f"gate must have the dtype of x, {dtypes[0]}, got {dtypes[1]}. Cast one of them."
         )
     check_shape("gate", shape, tensors.shape_of(gate))
-    if _is_unknown(shape, tensors.shape_of(gate)):
-        gate = tensors.with_sizes_of(
-            gate, x, range(len(shape)), "gate"
-        )  # where arithmetic would broadcast
+    if _is_unknown(shape, tensors.shape_of(gate)):  # where arithmetic would broadcast
+        gate = tensors.with_sizes_of(gate, x, range(len(shape)), "gate")
     return gate
 
 
 def check_shape(name: str, of_x: Shape, shape: Shape | None) -> None:
-    """Raises a ValueError unless `shape`, of the tensor that is called `name`, may be the shape of x."""
+    """Raises a ValueError unless the tensor of this name may have the shape of x."""
     if not _may_equal(of_x, shape):
         raise ValueError(
-            f"{name} must have the shape of x, {of_x}, got {shape}. It is not broadcast; use broadcast_to."
+            f"{name} must have the shape of x, {of_x}, got {shape}. "
+            "It is not broadcast; use broadcast_to."
         )
 
 
@@ -186,15 +183,17 @@ FLOATING = ("float16", "bfloat16", "float32", "float64")
 
 
 def check_tensor(name: str, t: Any) -> str:
-    """Returns the dtype of t, or raises a TypeError unless t is a dense tensor of a floating dtype."""
+    """Returns the dtype of t, which must be a dense tensor of a floating dtype."""
     if not hasattr(t, "dtype"):
         raise TypeError(
             f"{name} must be a tensor, got {type(t).__name__}. Use keras.ops.convert_to_tensor."
         )
     of_input = isinstance(t, keras.KerasTensor) and (t.sparse or getattr(t, "ragged", False))
     if of_input or isinstance(t, tensors.NOT_DENSE):
-        remedy = "Use tf.sparse.to_dense, or tf.ragged.map_flat_values(norm, x) if x.flat_values has the rows."
-        raise TypeError(f"{name} must be dense, got a sparse or ragged tensor. {remedy}")
+        raise TypeError(
+            f"{name} must be dense, got a sparse or ragged tensor. Use tf.sparse.to_dense, or "
+            "tf.ragged.map_flat_values(norm, x) if x.flat_values has the rows."
+        )
     dtype = keras.backend.standardize_dtype(t.dtype)
     if dtype not in FLOATING:
         raise TypeError(
@@ -204,30 +203,34 @@ def check_tensor(name: str, t: Any) -> str:
     return dtype
 
 
-def _weight(name, weight, spec, x, shape_of_x, wide):
+def _weight(name, given, needed, spec, wide):
     """Returns scale or offset in the wide dtype, or None."""
-    if weight is None:
+    value = getattr(given, name)
+    if value is None:
         return None
-    if isinstance(weight, (bool, int)):
-        remedy = (
-            f"Pass None for no {name}."
-            if isinstance(weight, bool)
-            else f"If it is an axis, pass axis={weight}."
-        )
-        raise TypeError(f"{name} must be a tensor or None, got {weight}. {remedy}")
-    weight = tensors.as_tensor(weight, wide)
-    dtype = check_tensor(name, weight)
+    weight = tensors.as_tensor(value, wide)
     shape = tensors.shape_of(weight)
-    needed = spec.scale_shape(shape_of_x)
-    if shape != needed and not _may_equal(needed, shape):
-        raise ValueError(
-            f"{name} has shape {shape}, but x of shape {shape_of_x} needs {needed}: its sizes at "
-            f"{spec.scale_axes}. Reshape {name}, or choose another scale_axis. A layer accepts only the sizes "
-            "that it was built with."
-        )
-    if _is_unknown(needed, shape):
-        weight = tensors.with_sizes_of(weight, x, spec.scale_axes, name)
+    if shape != needed or _is_unknown(shape) or isinstance(value, (bool, int)):
+        weight = _checked_weight(name, value, weight, needed, spec, given.x)
+    dtype = check_tensor(name, weight)
     return weight if dtype == wide else ops.cast(weight, wide)
+
+
+def _checked_weight(name, value, weight, needed, spec, x):
+    """Returns the weight with the sizes that it must have, as far as these are known."""
+    if isinstance(value, bool):
+        raise TypeError(f"{name} must be a tensor or None, got {value}. Pass None for no {name}.")
+    if isinstance(value, int):
+        raise TypeError(
+            f"{name} must be a tensor or None, got {value}. If it is an axis, pass axis={value}."
+        )
+    if not _may_equal(needed, tensors.shape_of(weight)):
+        raise ValueError(
+            f"{name} has shape {tensors.shape_of(weight)}, but x of shape {tensors.shape_of(x)} "
+            f"needs {needed}: its sizes at {spec.scale_axes}. Reshape {name}, or choose another "
+            "scale_axis. A layer accepts only the sizes that it was built with."
+        )
+    return tensors.with_sizes_of(weight, x, spec.scale_axes, name)
 
 
 def _in_groups(spec, t):
@@ -242,7 +245,7 @@ def _in_groups(spec, t):
 
     along = spec.scale_axes.index(axis) if axis in spec.scale_axes else None
     weights = [w if w is None or along is None else cut(w, along) for w in (t.scale, t.offset)]
-    return Tensors(cut(t.x, axis), None if t.gate is None else cut(t.gate, axis), *weights)
+    return NormInputs(cut(t.x, axis), None if t.gate is None else cut(t.gate, axis), *weights)
 
 
 def _sizes_for_reshape(t):

@@ -6,13 +6,13 @@ from typing import Any
 import keras
 
 from rmsnorm_tf.norm.arguments import (
+    NormInputs,
     check_axis,
     check_epsilon,
     check_flag,
     check_groups,
     check_partial,
     resolve,
-    suggest_argument,
     wide_dtype,
 )
 from rmsnorm_tf.norm.function import FLOATING, check_shape, check_tensor, normalize
@@ -40,9 +40,9 @@ class RMSNormalization(keras.layers.Layer):
 
     Weights saved by a `keras.layers.RMSNormalization()` load into an `RMSNormalization()`.
 
-    Args: axis: Axis or axes of the mean, in any order; negative ones count from the end. Use 1 for
-        channels-first images.
-            Default: -1.
+    Args:
+        axis: Axis or axes of the mean, in any order; negative ones count from the end. Use 1 for
+            channels-first images. Default: -1.
         scale_axis: Axis or axes with a gain and an offset per entry. Default: None, the same as
             `axis`. With `axis=(1, 2), scale_axis=-1` an image is normalized over its height and
             width, with a gain per channel.
@@ -52,17 +52,17 @@ class RMSNormalization(keras.layers.Layer):
         zero_centered_scale: Whether to multiply by `1 + scale`, so that weight decay pulls the gain
             towards 1. Default: False.
         scale_initializer: For the gain. Default: None, ones, or zeros if the scale is
-        zero-centered.
+            zero-centered.
         offset_initializer: For the offset. Default: "zeros".
         scale_regularizer, scale_constraint: For the gain. Default: None.
         offset_regularizer, offset_constraint: For the offset. Default: None.
         **kwargs: Arguments of every Keras layer: name, dtype, trainable, activity_regularizer. With
             `supports_masking=False` a mask ends here, as at a `keras.layers.RMSNormalization`.
 
-    Raises: TypeError: An input is not floating point, or an argument has the name that another
-        library gives it. ValueError: An argument is out of its range, the input's shape does not
-        fit the arguments, or a mask leaves out
-            entries of an axis of the statistic.
+    Raises:
+        TypeError: An input is not floating point.
+        ValueError: An argument is out of its range, the input's shape does not fit the arguments,
+            or a mask leaves out entries of an axis of the statistic.
 
     Reference:
         Zhang & Sennrich 2019, arXiv 1910.07467, equation 4 and section 3.2 (partial).
@@ -89,7 +89,6 @@ class RMSNormalization(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         supports_masking = check_flag("supports_masking", kwargs.pop("supports_masking", True))
-        suggest_argument(type(self).__name__, kwargs, RMSNormalization.__init__.__annotations__)
         super().__init__(autocast=False, **kwargs)
         if self.compute_dtype not in FLOATING:
             allowed = ", ".join(FLOATING)
@@ -106,7 +105,8 @@ class RMSNormalization(keras.layers.Layer):
         self.zero_centered_scale = check_flag("zero_centered_scale", zero_centered_scale)
         if zero_centered_scale and not scale:
             raise ValueError(
-                "zero_centered_scale=True needs a scale, got scale=False. Drop one of the two arguments."
+                "zero_centered_scale=True needs a scale, got scale=False. "
+                "Drop one of the two arguments."
             )
         if scale_initializer is None:
             scale_initializer = "zeros" if zero_centered_scale else "ones"
@@ -126,8 +126,9 @@ class RMSNormalization(keras.layers.Layer):
         shape = spec.scale_shape(input_shape)
         if None in shape and (self.use_scale or self.center):
             raise ValueError(
-                f"scale and offset need the sizes of the axes {spec.scale_axes}, which are not all known in "
-                f"an input of shape {tuple(input_shape)}. Give them fixed sizes, or use scale=False, center=False."
+                f"scale and offset need the sizes of the axes {spec.scale_axes}, which are not all "
+                f"known in an input of shape {tuple(input_shape)}. Give them fixed sizes, or use "
+                "scale=False, center=False."
             )
         self.scale = self._add_wide_weight("scale", shape) if self.use_scale else None
         self.offset = self._add_wide_weight("offset", shape) if self.center else None
@@ -140,11 +141,8 @@ class RMSNormalization(keras.layers.Layer):
             gate = None if gate is None else keras.ops.cast(gate, dtype)
         scale = 1 + self.scale if self.zero_centered_scale else self.scale
         y = normalize(
-            inputs,
+            NormInputs(inputs, gate, scale, self.offset),
             dtype,
-            scale,
-            self.offset,
-            gate,
             axis=self.axis,
             scale_axis=self.scale_axis,
             partial=self.partial,
@@ -162,10 +160,12 @@ class RMSNormalization(keras.layers.Layer):
         """
         if previous_mask is not None:
             masked = range(len(previous_mask.shape))
-            if over := [a for a in self._spec(inputs.shape).axes if a in masked]:
+            over = [a for a in self._spec(inputs.shape).axes if a in masked]
+            if over:
                 raise ValueError(
-                    f"axis={self.axis} takes the mean over axis {over[0]}, of which the mask leaves entries out, but "
-                    f"{self.name} would count them. Choose another axis, or pass an input without a mask."
+                    f"axis={self.axis} takes the mean over axis {over[0]}, of which the mask "
+                    f"leaves entries out, but {self.name} would count them. Choose another axis, "
+                    "or pass an input without a mask."
                 )
         return previous_mask
 
@@ -205,7 +205,8 @@ class RMSNormalization(keras.layers.Layer):
             isinstance(size, Iterable) for size in input_shape
         ):
             raise ValueError(
-                f"{self.name} takes one tensor, got inputs of shapes {input_shape}. Call it on each."
+                f"{self.name} takes one tensor, got inputs of shapes {input_shape}. "
+                "Call it on each."
             )
         return resolve(
             tuple(input_shape), self.axis, self.scale_axis, self.partial, self.epsilon, self.groups
@@ -221,6 +222,6 @@ class RMSNormalization(keras.layers.Layer):
 
 
 def _dtypes(inputs, gate):
-    """Returns the dtypes of both, which are checked; that of the inputs twice if there is no gate."""
+    """Returns the dtypes of both, that of the inputs twice if there is no gate."""
     dtype = check_tensor("inputs", inputs)
     return dtype, dtype if gate is None else check_tensor("gate", gate)

@@ -1,4 +1,4 @@
-"""The norm on JAX, whose backward pass keeps x and one number a row, in forward mode and under every transformation."""
+"""The norm on JAX, whose backward pass keeps x and one number a row, under every transformation."""
 
 import functools
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 import jax
 from jax.ad_checkpoint import checkpoint_name
 
-from rmsnorm_tf.norm.arguments import NormSpec, Tensors
+from rmsnorm_tf.norm.arguments import NormInputs, NormSpec
 from rmsnorm_tf.norm.portable import forward, inverse_rms, mean_of_first
 
 _RSTD = "rmsnorm_tf.rstd"
 
 
-def compute(spec: NormSpec, t: Tensors, fused: bool | None) -> Any:
+def compute(spec: NormSpec, t: NormInputs, fused: bool | None) -> Any:
     """Returns y.
 
     `fused` has no effect: a call is compiled, and becomes part of a `jax.jit` around it.
@@ -35,7 +35,7 @@ def _inverse_rms(x, spec):
 
 @_inverse_rms.defjvp
 def _(spec, primals, tangents):
-    """Its derivative, -rstd**2 mean(x rstd dx), in an order in which no power of rstd underflows or overflows."""
+    """Returns -rstd**2 mean(x rstd dx), in an order in which no power of rstd overflows."""
     [x] = primals
     [dx] = tangents
     rstd = _inverse_rms(x, spec)

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from rmsnorm_tf.norm.arguments import NormSpec, Tensors
+from rmsnorm_tf.norm.arguments import NormInputs, NormSpec
 
 
-def compute(spec: NormSpec, t: Tensors, fused: bool | None) -> Any:
+def compute(spec: NormSpec, t: NormInputs, fused: bool | None) -> Any:
     """Returns y. `fused` has no effect: whoever calls compiles, with `torch.compile`."""
     if (
         torch.jit.is_tracing() or not torch.is_grad_enabled()
@@ -63,7 +63,7 @@ class _Norm(torch.autograd.Function):
             factor = factor + (g * z).sum(spec.axes, keepdim=True)
             dx = g * rstd
         if torch.is_tensor(factor):
-            term = _first_entries(z, spec) * (rstd * factor / _count(x, spec))
+            term = _mask_prefix(z, spec) * (rstd * factor / _count(x, spec))
             dx = -term if dx is None else dx - term
         return None, None if dx is None else dx.to(x.dtype), dgate, dscale, doffset
 
@@ -86,7 +86,7 @@ class _NormWithForwardMode(_Norm):
         if dx is not None:
             dx = _wide(dx)
             drstd = -rstd * (
-                rstd * (_first_entries(z, spec) * dx).sum(spec.axes, keepdim=True) / _count(x, spec)
+                rstd * (_mask_prefix(z, spec) * dx).sum(spec.axes, keepdim=True) / _count(x, spec)
             )
             dz = dx * rstd + _wide(x) * drstd
         dy = _affine(dz, spec, scale, None)
@@ -109,10 +109,10 @@ def _wide(t):
 
 
 def _inverse_rms(x, spec):
-    shrink = spec.shrink("float64" if x.dtype == torch.float64 else "float32")
+    prescale = spec.prescale("float64" if x.dtype == torch.float64 else "float32")
     head = x if spec.prefix is None else x.narrow(spec.axes[0], 0, spec.prefix)
-    mean = (head * shrink).square().mean(spec.axes, keepdim=True)
-    return torch.rsqrt(mean + spec.epsilon * shrink * shrink) * shrink
+    mean = (head * prescale).square().mean(spec.axes, keepdim=True)
+    return torch.rsqrt(mean + spec.epsilon * prescale * prescale) * prescale
 
 
 def _affine(z, spec, scale, offset):
@@ -134,7 +134,7 @@ def _count(t, spec):
     )  # torch.compile takes no generator
 
 
-def _first_entries(z, spec):
+def _mask_prefix(z, spec):
     """Returns z with zeros behind the entries that the statistic takes."""
     if spec.prefix is None:
         return z

@@ -1,8 +1,4 @@
-"""The norm in operations of Keras, and what else the package needs of a backend that is not
-TensorFlow.
-
-There all sizes are known.
-"""
+"""The norm in operations of Keras, and helpers for backends on which all sizes are known."""
 
 import itertools
 import math
@@ -12,18 +8,18 @@ from typing import Any, NoReturn, TypeVar
 import keras
 from keras import ops
 
-from rmsnorm_tf.norm.arguments import NormSpec, Tensors, wide_dtype
+from rmsnorm_tf.norm.arguments import NormInputs, NormSpec, wide_dtype
 
 F = TypeVar("F")
 NOT_DENSE = ()  # the type of no tensor
 
 
-def compute(spec: NormSpec, t: Tensors, fused: bool | None) -> Any:
+def compute(spec: NormSpec, t: NormInputs, fused: bool | None) -> Any:
     """Returns y, on a backend without gradients. `fused` has no effect."""
     return forward(t, spec, inverse_rms)
 
 
-def forward(t: Tensors, spec: NormSpec, inverse_rms: Callable[[Any, NormSpec], Any]) -> Any:
+def forward(t: NormInputs, spec: NormSpec, inverse_rms: Callable[[Any, NormSpec], Any]) -> Any:
     """Returns y, given the function that returns rstd."""
     dtype = keras.backend.standardize_dtype(t.x.dtype)
     wide = wide_dtype(dtype)
@@ -41,9 +37,9 @@ def forward(t: Tensors, spec: NormSpec, inverse_rms: Callable[[Any, NormSpec], A
 
 def inverse_rms(x: Any, spec: NormSpec) -> Any:
     """Returns rstd = 1 / sqrt(mean(x**2) + epsilon), one number a row."""
-    shrink = spec.shrink(keras.backend.standardize_dtype(x.dtype))
-    mean = mean_of_first(ops.square(x * shrink), spec)
-    return ops.rsqrt(mean + spec.epsilon * shrink * shrink) * shrink
+    prescale = spec.prescale(keras.backend.standardize_dtype(x.dtype))
+    mean = mean_of_first(ops.square(x * prescale), spec)
+    return ops.rsqrt(mean + spec.epsilon * prescale * prescale) * prescale
 
 
 def mean_of_first(t: Any, spec: NormSpec) -> Any:
@@ -56,8 +52,8 @@ def mean_of_first(t: Any, spec: NormSpec) -> Any:
 def set_fused(value: bool | None) -> NoReturn:
     """Raises a RuntimeError: compiled programs of this package exist on TensorFlow alone."""
     raise RuntimeError(
-        f"set_fused needs the TensorFlow backend, and Keras runs on {keras.backend.backend()}. Compile the caller "
-        "instead, with jax.jit, torch.compile or jit_compile=True."
+        f"set_fused needs the TensorFlow backend, and Keras runs on {keras.backend.backend()}. "
+        "Compile the caller instead, with jax.jit, torch.compile or jit_compile=True."
     )
 
 
@@ -65,7 +61,7 @@ def _unchanged(function: F) -> F:
     return function
 
 
-without_autograph = remembering = _unchanged  # `torch.compile` traces no cache
+without_autograph = cached = _unchanged  # `torch.compile` traces no cache
 
 
 def as_tensor(value: Any, dtype: str | None = None) -> Any:

@@ -6,13 +6,13 @@ blocks of the three weights. N is the normalization, `N(a) = a / rms(a) * gain`;
 gain.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import keras
 from keras import ops
 
-from rmsnorm_tf.norm.arguments import check_epsilon, check_flag, check_partial, suggest_argument
+from rmsnorm_tf.norm.arguments import check_epsilon, check_flag, check_partial
 from rmsnorm_tf.norm.backend import tensors
 from rmsnorm_tf.norm.layer import RMSNormalization
 
@@ -22,21 +22,6 @@ if TYPE_CHECKING:
     from keras.layers import GRUCell as _Cell
 else:
     _Cell = object
-
-
-def check_names(where: str, arguments: tuple[Any, ...], names: Iterable[str]) -> None:
-    """Raises a TypeError if the arguments of a cell lack units, or name what it does not have."""
-    if not arguments and "units" not in names:
-        raise TypeError(f"{where} needs units, the size of its state. Pass a positive integer.")
-    suggest_argument(where, names, ("epsilon", "normalization"))
-    for name in names:
-        if name.startswith(
-            ("gamma", "beta", "scale", "use_scale", "offset", "center", "zero_centered")
-        ):
-            raise TypeError(
-                f"{where} has no argument {name!r}: its norms always have a gain that begins with ones, and its biases "
-                "are the offsets. Drop it."
-            )
 
 
 class GRUInputs(NamedTuple):
@@ -75,15 +60,16 @@ class _NormalizedCell(_Cell):
         normalize_bias: bool = False,
         **kwargs: Any,
     ) -> None:
-        check_names(type(self).__name__, arguments, kwargs)
         super().__init__(*arguments, **kwargs)
         if normalization not in ("rms", "layer", None):
             raise ValueError(
-                f'normalization must be "rms", "layer" or None, got {normalization!r}. Pass one of them.'
+                f'normalization must be "rms", "layer" or None, got {normalization!r}. '
+                "Pass one of them."
             )
         if partial is not None and normalization != "rms":
             raise ValueError(
-                f'partial={partial} needs normalization="rms", got {normalization!r}. Drop one of the two arguments.'
+                f'partial={partial} needs normalization="rms", got {normalization!r}. '
+                "Drop one of the two arguments."
             )
         self.normalization = normalization
         self.partial = check_partial(partial, -1)
@@ -103,12 +89,13 @@ class _NormalizedCell(_Cell):
     def call(self, inputs: Any, states: Any = None, training: bool = False) -> Output:
         if states is None:
             raise TypeError(
-                f"{self.name} computes one time step and needs states. Put it into keras.layers.RNN."
+                f"{self.name} computes one time step and needs states. "
+                "Put it into keras.layers.RNN."
             )
         return self.step(self.project(inputs, training), states, training)
 
     def project(self, inputs: Any, training: bool = False) -> Any:
-        """Returns what depends on the inputs `[..., inputs]` alone, a tensor `[..., n * units]` or several."""
+        """Projects inputs `[..., inputs]`, to a tensor `[..., n * units]` or several."""
         inputs = self._drop_inputs(inputs, training)
         if len(inputs.shape) == 2:
             return self._project(inputs)
@@ -137,7 +124,7 @@ class _NormalizedCell(_Cell):
         return RMSNormalization(epsilon=self.epsilon, partial=self.partial, center=center, **common)
 
     def _drop_inputs(self, inputs, training):
-        """Applies the mask of this batch to `[batch, inputs]` or `[time, batch, inputs]`; inputs may be integers."""
+        """Applies dropout to `[batch, inputs]` or, with one mask, to `[time, batch, inputs]`."""
         inputs = ops.cast(inputs, self.compute_dtype)
         if not training or not self.dropout:
             return inputs
@@ -171,8 +158,10 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
     >>> tuple(rnn(keras.ops.ones((2, 5, 3))).shape)
     (2, 5, 4)
 
-    Args: *arguments: units, the size of the state h; more as in `keras.layers.SimpleRNNCell`, such
-        as an activation. normalization, partial, epsilon, normalize_bias: As in `RMSNormGRUCell`.
+    Args:
+        *arguments: units, the size of the state h; more as in `keras.layers.SimpleRNNCell`, such as
+            an activation.
+        normalization, partial, epsilon, normalize_bias: As in `RMSNormGRUCell`.
         **kwargs: As in `keras.layers.SimpleRNNCell`. One dropout mask is drawn per sequence.
 
     Raises:
@@ -189,7 +178,7 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
         return ops.matmul(inputs, self.kernel)
 
     def step(self, projected: Any, states: Any, training: bool = False) -> Output:
-        """Returns the output and the new states, given what `project` returned for this time step."""
+        """Computes the output and the new states, from what `project` returned."""
         [h] = keras.tree.flatten(states)
         summed = projected + ops.matmul(self._drop_state(h, training), self.recurrent_kernel)
         h = self.activation(self._normalize(summed, self.norm, self.bias))
@@ -212,20 +201,24 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
     >>> tuple(rnn(keras.ops.ones((2, 5, 3))).shape)
     (2, 6)
 
-    Args: *arguments: units, the size of the state h; more as in `keras.layers.GRUCell`, such as an
-        activation. normalization: "rms" (default), "layer" for LayerNorm, or None for
-        `keras.layers.GRUCell` as it is. partial: p in (0, 1]; "rms" takes only the first `ceil(size
-        * p)` entries. Default: None, all entries. epsilon: Added to the mean square or the
-        variance, inside the root. Default: 1e-6. normalize_bias: Whether to add biases before the
-        normalization, `N(x W + b)`, as Nematus and the reference code
-            of RMSNorm do. Default: False.
+    Args:
+        *arguments: units, the size of the state h; more as in `keras.layers.GRUCell`, such as an
+            activation.
+        normalization: "rms" (default), "layer" for LayerNorm, or None for `keras.layers.GRUCell` as
+            it is.
+        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: None,
+            all entries.
+        epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
+        normalize_bias: Whether to add biases before the normalization, `N(x W + b)`, as Nematus and
+            the reference code of RMSNorm do. Default: False.
         **kwargs: As in `keras.layers.GRUCell`. One dropout mask is drawn per sequence and shared by
-        the gates.
+            the gates.
 
     Raises:
         ValueError: An argument is out of its range.
 
-    Reference: Ba et al. 2016, arXiv 1607.06450, supplement, equations 17 to 31, with z and 1 - z
+    Reference:
+        Ba et al. 2016, arXiv 1607.06450, supplement, equations 17 to 31, with z and 1 - z
         exchanged; Zhang & Sennrich 2019, arXiv 1910.07467.
     """
 
@@ -248,7 +241,7 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
         )
 
     def step(self, projected: GRUInputs, states: Any, training: bool = False) -> Output:
-        """Returns the output and the new states, given what `project` returned for this time step."""
+        """Computes the output and the new states, from what `project` returned."""
         [h] = keras.tree.flatten(states)
         dropped = self._drop_state(h, training)
         _, (gates_bias, proposal_bias) = self._biases()
@@ -268,7 +261,7 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
         return h, keras.tree.pack_sequence_as(states, [h])
 
     def _biases(self):
-        """Returns the biases of gates and proposal for the projected inputs, and those for the projected state."""
+        """Returns the biases of gates and proposal: for the inputs, and for the state."""
         if not self.use_bias:
             return (None, None), (None, None)
         if not self.reset_after:
@@ -290,20 +283,22 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
     >>> [tuple(t.shape) for t in rnn(keras.ops.ones((2, 5, 3)))]
     [(2, 4), (2, 4), (2, 4)]
 
-    Args: *arguments: units, the size of the states h and c; more as in `keras.layers.LSTMCell`,
-        such as an activation. normalization, partial, epsilon, normalize_bias: As in
-        `RMSNormGRUCell`. With `use_bias`, the normalization of
-            c' has its own offset.
+    Args:
+        *arguments: units, the size of the states h and c; more as in `keras.layers.LSTMCell`, such
+            as an activation.
+        normalization, partial, epsilon, normalize_bias: As in `RMSNormGRUCell`. With `use_bias`,
+            the normalization of c' has its own offset.
         normalize_carry: Whether the next step gets `N(c')` instead of c', as in TensorFlow Addons.
-        Default: False.
+            Default: False.
         **kwargs: As in `keras.layers.LSTMCell`. One dropout mask is drawn per sequence and shared
-        by the gates.
+            by the gates.
 
     Raises:
         ValueError: An argument is out of its range.
 
-    Reference: Ba et al. 2016, arXiv 1607.06450, supplement, equations 17 to 31; Zhang & Sennrich
-        2019, arXiv 1910.07467.
+    Reference:
+        Ba et al. 2016, arXiv 1607.06450, supplement, equations 17 to 31; Zhang & Sennrich 2019,
+        arXiv 1910.07467.
     """
 
     norm_sizes: ClassVar[dict[str, int]] = {"input_norm": 4, "state_norm": 4, "carry_norm": 1}
@@ -323,7 +318,7 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
         return self._normalize(ops.matmul(inputs, self.kernel), self.input_norm, self.bias)
 
     def step(self, projected: Any, states: Any, training: bool = False) -> Output:
-        """Returns the output and the new states, given what `project` returned for this time step."""
+        """Computes the output and the new states, from what `project` returned."""
         h, c = states
         of_state = self.state_norm(ops.matmul(self._drop_state(h, training), self.recurrent_kernel))
         i, f, proposal, o = ops.split(projected + of_state, 4, -1)

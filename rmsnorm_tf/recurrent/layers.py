@@ -1,11 +1,11 @@
-"""`RMSNormGRU` and `RMSNormLSTM`: recurrent layers that project the inputs of all time steps at once."""
+"""`RMSNormGRU` and `RMSNormLSTM`, which project the inputs of all time steps at once."""
 
 from typing import Any, NamedTuple
 
 import keras
 from keras import ops
 
-from rmsnorm_tf.recurrent.cells import RMSNormGRUCell, RMSNormLSTMCell, check_names
+from rmsnorm_tf.recurrent.cells import RMSNormGRUCell, RMSNormLSTMCell
 
 
 class _Steps:
@@ -56,7 +56,6 @@ class _NormalizedRNN(keras.layers.RNN):
         trainable: bool = True,
         **cell_arguments: Any,
     ) -> None:
-        check_names(type(self).__name__, arguments, cell_arguments)
         super().__init__(
             self.cell_class(
                 *arguments, name="cell", dtype=dtype, trainable=trainable, **cell_arguments
@@ -81,10 +80,11 @@ class _NormalizedRNN(keras.layers.RNN):
 
     def inner_loop(self, sequences: Any, initial_state: Any, mask: Any, training: bool = False):
         needed = keras.tree.flatten(self.cell.state_size)
-        if len(keras.tree.flatten(initial_state)) != len(needed):
+        given = len(keras.tree.flatten(initial_state))
+        if given != len(needed):
             raise ValueError(
-                f"{self.name} has {len(needed)} states of sizes {needed}, got {len(keras.tree.flatten(initial_state))} "
-                "as its initial state. Pass a list of all of them."
+                f"{self.name} has {len(needed)} states of sizes {needed}, got {given} as its "
+                "initial state. Pass a list of all of them."
             )
         # The loop puts time first. If it is first already, TensorFlow removes both transpositions
         # from a graph.
@@ -118,13 +118,15 @@ class RMSNormGRU(_NormalizedRNN):
     >>> tuple(encoder(keras.ops.ones((2, 5, 3))).shape)
     (2, 8)
 
-    Args: *arguments: units, the size of the state; more as in `keras.layers.GRU`, such as an
-        activation. return_sequences: Whether to return the outputs of all time steps, `[batch,
-        time, units]`, or the last one.
-            Default: False. return_state, go_backwards, stateful, unroll, zero_output_for_mask: As
-        in `keras.layers.GRU`. Default: False. activity_regularizer, name, dtype, trainable: As in
-        `keras.layers.GRU`. **cell_arguments: Arguments of `RMSNormGRUCell`, and so of
-        `keras.layers.GRU`.
+    Args:
+        *arguments: units, the size of the state; more as in `keras.layers.GRU`, such as an
+            activation.
+        return_sequences: Whether to return the outputs of all time steps, `[batch, time, units]`,
+            or the last one. Default: False.
+        return_state, go_backwards, stateful, unroll, zero_output_for_mask: As in
+            `keras.layers.GRU`. Default: False.
+        activity_regularizer, name, dtype, trainable: As in `keras.layers.GRU`.
+        **cell_arguments: Arguments of `RMSNormGRUCell`, and so of `keras.layers.GRU`.
 
     Raises:
         ValueError: An argument is out of its range.
@@ -144,9 +146,11 @@ class RMSNormLSTM(_NormalizedRNN):
     >>> tuple(lstm(keras.ops.ones((2, 5, 3))).shape)
     (2, 4)
 
-    Args: *arguments: units, the size of the states; more as in `keras.layers.LSTM`, such as an
-        activation. **kwargs: As in `RMSNormGRU`, and arguments of `RMSNormLSTMCell`, and so of
-        `keras.layers.LSTM`.
+    Args:
+        *arguments: units, the size of the states; more as in `keras.layers.LSTM`, such as an
+            activation.
+        **kwargs: As in `RMSNormGRU`, and arguments of `RMSNormLSTMCell`, and so of
+            `keras.layers.LSTM`.
 
     Raises:
         ValueError: An argument is out of its range.

@@ -1,7 +1,7 @@
-"""Functions of graphs that compute a norm, some of them compiled by XLA, and which one computes which inputs."""
+"""Chooses and caches the compiled function for an input signature."""
 
 import contextlib
-import functools
+import dataclasses
 import inspect
 import os
 from collections.abc import Callable
@@ -9,17 +9,14 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from rmsnorm_tf.norm.arguments import NormSpec, Tensors, check_flag, wide_dtype
+from rmsnorm_tf.norm.arguments import NormInputs, NormSpec, check_flag, wide_dtype
 from rmsnorm_tf.norm.tensorflow.passes import Passes
 
 # The smallest input, in entries, that a graph compiles.
 _ENTRIES_WORTH_COMPILING = 2**14
 
-# How many functions graphs share. Those that were not used for longest go.
-_MOST_FUNCTIONS = 128
-
-# For how many signatures eager calls have functions. TensorFlow never frees what it keeps of them.
-_MOST_EAGER_SIGNATURES = 128
+# How many functions are kept. TensorFlow never frees what it keeps of one that ran in eager mode.
+_MOST_FUNCTIONS = 256
 
 # What `tf.custom_gradient` asks of a gradient, and would read from its code in every call.
 _SIGNATURE_OF_GRADIENTS = inspect.signature(lambda *upstream: None)
@@ -44,7 +41,7 @@ def set_fused(value: bool | None) -> None:
 
 
 class _Process:
-    """The state of this process: what overrides every `fused` argument, or None; what eager calls run."""
+    """The state of this process: what overrides every `fused` argument, or None; forked or not."""
 
     def __init__(self):
         given = os.environ.get("RMSNORM_TF_FUSED", "")
@@ -55,97 +52,112 @@ class _Process:
             )
         self.fused = values[given.lower()]
         self.is_forked = False  # XLA would wait there for a thread of the parent
-        self.eager: dict[tuple[_Signature, bool], Callable] = {}
         if hasattr(os, "register_at_fork"):  # not on Windows
             os.register_at_fork(after_in_child=lambda: setattr(self, "is_forked", True))
 
 
-_process = _Process()
-
-
 @dataclass(frozen=True)
 class _Signature:
-    """What a function is made for: a norm of an x, and which of x, gate, scale and offset it takes."""
+    """Identifies a function: the norm of an x, and which of x, gate, scale and offset it takes."""
 
     spec: NormSpec
     shape: tuple[int | None, ...]
     dtype: tf.DType
     has: tuple[bool, ...]
+    is_compiled: bool
 
-    def tensors(self) -> Tensors:
+    def with_dynamic_batch(self) -> "_Signature":
+        """Returns the signature for any size of axes that have no statistic and no weight."""
+        known = {*self.spec.axes, *self.spec.scale_axes}
+        shape = tuple(size if a in known else None for a, size in enumerate(self.shape))
+        return dataclasses.replace(self, shape=shape)
+
+    def inputs(self) -> NormInputs:
         """Returns the specs of the tensors that the function takes."""
         like_x = tf.TensorSpec(self.shape, self.dtype)
         weight = tf.TensorSpec(self.spec.scale_shape(self.shape), wide_dtype(self.dtype.name))
         each = (like_x, like_x, weight, weight)
-        return Tensors(*(spec if has else None for spec, has in zip(each, self.has, strict=True)))
+        return NormInputs(*(t if has else None for t, has in zip(each, self.has, strict=True)))
 
     def inputs_of_backward(self) -> list[tf.TensorSpec]:
-        """Returns the specs of dy, of rstd, and of the tensors that the forward pass takes."""
+        """Returns the specs of dy, of rstd, and of the inputs."""
         sizes = [1 if a in self.spec.axes else size for a, size in enumerate(self.shape)]
         rstd = tf.TensorSpec(sizes, wide_dtype(self.dtype.name))
-        return [tf.TensorSpec(self.shape, self.dtype), rstd, *self.tensors().flatten()]
-
-    def of_any_batch(self) -> "_Signature":
-        """Returns the signature of a function for all sizes of the axes that have neither a statistic nor a weight."""
-        known = {*self.spec.axes, *self.spec.scale_axes}
-        shape = tuple(size if a in known else None for a, size in enumerate(self.shape))
-        return _Signature(self.spec, shape, self.dtype, self.has)
+        return [tf.TensorSpec(self.shape, self.dtype), rstd, *self.inputs().flatten()]
 
 
-def compute(spec: NormSpec, t: Tensors, fused: bool | None) -> tf.Tensor:
-    """Returns y, computed in the way that is best for these inputs."""
-    signature = _Signature(spec, tuple(t.x.shape), t.x.dtype, tuple(each is not None for each in t))
+_process = _Process()
+_functions: dict[tuple[_Signature, Callable], Callable] = {}
+
+
+def compute(spec: NormSpec, t: NormInputs, fused: bool | None) -> tf.Tensor:
+    """Returns y."""
+    is_eager = tf.executing_eagerly()
     fused = fused if _process.fused is None else _process.fused
     if _process.is_forked:
         fused = False
-    if tf.executing_eagerly():
-        return _in_eager_mode(signature, fused is True)(*t.flatten())
     if fused is None:
-        fused = (t.x.shape.num_elements() or 0) >= _ENTRIES_WORTH_COMPILING
-    return _in_graphs(signature, fused)(*t.flatten())
+        entries = 0 if is_eager else t.x.shape.num_elements() or 0
+        fused = entries >= _ENTRIES_WORTH_COMPILING
+    has = tuple(each is not None for each in t)
+    signature = _Signature(spec, tuple(t.x.shape), t.x.dtype, has, fused)
+    if is_eager and not fused:
+        signature = signature.with_dynamic_batch()
+    return _cached(signature, _in_eager_mode if is_eager else _in_graphs)(*t.flatten())
 
 
-@functools.lru_cache(maxsize=_MOST_FUNCTIONS)
-def _in_graphs(signature, is_compiled):
-    """Returns a function that all graphs call, so that they share its operations and those of its gradient."""
-    forward, backward = _passes(signature, is_compiled)
-    if is_compiled:
-        forward = _traced(forward, signature.tensors().flatten(), jit_compile=True)
+def _cached(signature, make):
+    function = _functions.get((signature, make))
+    if function is None:
+        function = make(signature)
+        if len(_functions) < _MOST_FUNCTIONS:
+            _functions[signature, make] = function
+    return function
+
+
+def _in_graphs(signature):
+    """Returns a function that graphs share, with its operations and those of its gradient."""
+    passes = Passes(signature.spec, signature.is_compiled)
+    forward, backward = _flat(passes, signature)
+    if signature.is_compiled:
+        forward = _traced(forward, signature.inputs().flatten(), jit_compile=True)
         backward = _traced(backward, signature.inputs_of_backward(), jit_compile=True)
-    return _traced(
-        _with_gradient(Passes(signature.spec), forward, backward), signature.tensors().flatten()
-    )
+    return _traced(_with_gradient(passes, forward, backward), signature.inputs().flatten())
 
 
-@functools.lru_cache(maxsize=1024)
-def _in_eager_mode(signature, is_compiled):
-    """Returns a function for eager calls, of which each pass runs as one operation, except beyond the limit."""
-    signature = signature if is_compiled else signature.of_any_batch()
-    key = signature, is_compiled
-    if key not in _process.eager and len(_process.eager) < _MOST_EAGER_SIGNATURES:
-        _process.eager[key] = _of_operations(signature, is_compiled)
-    return _process.eager.get(key) or _with_gradient(
-        Passes(signature.spec), *_passes(signature, False)
-    )
-
-
-def _of_operations(signature, is_compiled):
-    forward, backward = _passes(signature, is_compiled)
-    forward = _as_operation(forward, signature.tensors().flatten(), is_compiled)
-    backward = _as_operation(backward, signature.inputs_of_backward(), is_compiled)
-    plain = _passes(signature, False)[1]
-    rstd_of_x = _rstd_of_x(Passes(signature.spec))
-    backward = _differentiable(
-        lambda dy, rstd, x, *others: plain(dy, rstd_of_x(rstd, x), x, *others),
-        signature.inputs_of_backward(),
-        backward,
-    )
+def _in_eager_mode(signature):
+    """Returns a function of which each pass runs as one operation, if it can be kept."""
+    plain = Passes(signature.spec)
+    composed = _with_gradient(plain, *_flat(plain, signature))
+    if len(_functions) >= _MOST_FUNCTIONS:
+        return composed
+    forward, backward = _flat(Passes(signature.spec, signature.is_compiled), signature)
+    forward = _as_operation(forward, signature.inputs().flatten(), signature.is_compiled)
+    backward = _as_operation(backward, signature.inputs_of_backward(), signature.is_compiled)
 
     @tf.custom_gradient
     def normalize(*inputs):
         with _unrecorded():
             y, rstd = forward(*inputs)
-        return y, _with_signature(lambda dy: backward(dy, rstd, *inputs))
+        return y, _with_signature(lambda dy: gradient(dy, rstd, *inputs))
+
+    @tf.custom_gradient
+    def gradient(dy, rstd, *inputs):
+        with _unrecorded():
+            gradients = backward(dy, rstd, *inputs)
+
+        def second(*upstream):
+            sources = [dy, *inputs]
+            with tf.GradientTape() as outer:
+                outer.watch(sources)
+                with tf.GradientTape() as tape:
+                    tape.watch(inputs)
+                    y = composed(*inputs)
+                again = tape.gradient(y, inputs, dy)
+            of_dy, *others = outer.gradient(again, sources, upstream)
+            return of_dy, None, *others
+
+        return gradients, _with_signature(second)
 
     return normalize
 
@@ -155,31 +167,12 @@ def _with_signature(gradient):
     return gradient
 
 
-def _differentiable(function, specs, operation=None):
-    """Returns an operation that computes a function of tensors, whose derivatives of all orders are operations too."""
-    operation = operation or _as_operation(function, specs)
-
-    @functools.cache
-    def gradient():
-        count = len(specs)
-        outputs = [tf.TensorSpec(t.shape, t.dtype) for t in _traced(function, specs).outputs]
-        return _differentiable(
-            lambda *t: tf.gradients(
-                function(*t[:count]), t[:count], t[count:], unconnected_gradients="zero"
-            ),
-            [*specs, *outputs],
-        )
-
-    @tf.custom_gradient
-    def call(*inputs):
-        with _unrecorded():
-            outputs = operation(*inputs)
-        return outputs, _with_signature(lambda *upstream: gradient()(*inputs, *upstream))
-
-    return call
+def _unrecorded():
+    """Hides operations from tapes in eager mode; a gradient may be asked for in a graph."""
+    return tf.init_scope() if tf.executing_eagerly() else contextlib.nullcontext()
 
 
-def _as_operation(function, specs, is_compiled=False):
+def _as_operation(function, specs, is_compiled):
     """Returns a function that runs a graph as one operation.
 
     It takes a tenth of the time of calling a `tf.function`, and needs no other thread, which a
@@ -200,10 +193,9 @@ def _traced(function, specs, jit_compile=None):
         return traced.get_concrete_function(*specs)
 
 
-def _passes(signature, is_compiled):
+def _flat(passes, signature):
     """Returns both passes as functions of the tensors that are not None."""
-    passes = Passes(signature.spec, in_xla=is_compiled)
-    pattern = signature.tensors()
+    pattern = signature.inputs()
 
     def forward(*inputs):
         return passes.forward(pattern.unflatten(inputs))
@@ -220,7 +212,10 @@ def _with_gradient(passes, forward, backward):
     rstd is a function of x, for second derivatives. The forward pass says so, because a SavedModel
     drops gradients that are defined inside gradients.
     """
-    rstd_of_x = _rstd_of_x(passes)
+
+    @tf.custom_gradient
+    def rstd_of_x(rstd, x):
+        return tf.identity(rstd), lambda drstd: (None, passes.gradient_of_rstd(drstd, rstd, x))
 
     @tf.custom_gradient
     def normalize(x, *others):
@@ -230,18 +225,3 @@ def _with_gradient(passes, forward, backward):
         return y, lambda dy: backward(dy, rstd, x, *others)
 
     return normalize
-
-
-def _unrecorded():
-    """Hides operations from tapes, in eager mode; a gradient recorded there may be asked for in a graph."""
-    return tf.init_scope() if tf.executing_eagerly() else contextlib.nullcontext()
-
-
-def _rstd_of_x(passes):
-    """Returns a function of rstd and x that returns rstd, with the gradient that rstd has as a function of x."""
-
-    @tf.custom_gradient
-    def rstd_of_x(rstd, x):
-        return tf.identity(rstd), lambda drstd: (None, passes.gradient_of_rstd(drstd, rstd, x))
-
-    return rstd_of_x

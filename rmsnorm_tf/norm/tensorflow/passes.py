@@ -21,7 +21,7 @@ import math
 
 import tensorflow as tf
 
-from rmsnorm_tf.norm.arguments import NormSpec, Tensors, wide_dtype
+from rmsnorm_tf.norm.arguments import NormInputs, NormSpec, wide_dtype
 from rmsnorm_tf.norm.tensorflow.sums import product_of_rows, sum_over
 
 
@@ -37,16 +37,16 @@ class Passes:
     spec: NormSpec
     in_xla: bool = False
 
-    def forward(self, t: Tensors) -> tuple[tf.Tensor, tf.Tensor]:
+    def forward(self, t: NormInputs) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns y in the dtype of x, and rstd."""
         x = _wide(t.x)
-        rstd = self._inverse_rms(x, self.spec.shrink(x.dtype.name))
+        rstd = self._inverse_rms(x, self.spec.prescale(x.dtype.name))
         y = self._affine(x * rstd, t)
         if t.gate is not None:
             y *= _silu(_wide(t.gate))
         return tf.cast(y, t.x.dtype), rstd
 
-    def backward(self, dy: tf.Tensor, rstd: tf.Tensor, t: Tensors) -> Tensors:
+    def backward(self, dy: tf.Tensor, rstd: tf.Tensor, t: NormInputs) -> NormInputs:
         """Returns the gradients of the tensors, given that of y."""
         dy = _wide(dy)
         z = _wide(t.x) * rstd
@@ -65,33 +65,32 @@ class Passes:
             dscale = self._sum_for_weight(dy_z)
         scale = 1.0 if t.scale is None else self._broadcast(t.scale, z)
         mean = self._weighted_sum(dy_z, t.scale) / self._count(z)
-        dx = rstd * (dy * scale - self._first_entries(z) * mean)
-        return Tensors(tf.cast(dx, t.x.dtype), dgate, dscale, doffset)
+        dx = rstd * (dy * scale - self._mask_prefix(z) * mean)
+        return NormInputs(tf.cast(dx, t.x.dtype), dgate, dscale, doffset)
 
     def gradient_of_rstd(self, drstd: tf.Tensor, rstd: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
-        """Returns the gradient of x, given that of rstd: -rstd**3 x / n, in an order that does not overflow."""
-        # Differentiating a shrunk root overflows, so further derivatives go through a root without
-        # shrink.
+        """Returns the gradient of x, given that of rstd: -rstd**3 x / n."""
+        # In an order that does not overflow. The derivative of a prescaled root overflows, so
+        # further derivatives go through another one.
         wide = _wide(x)
         rstd = tf.stop_gradient(rstd)
-        root = self._inverse_rms(wide, shrink=1.0)
+        root = self._inverse_rms(wide, prescale=1.0)
         rstd += root - tf.stop_gradient(root)
         return tf.cast(
-            -self._first_entries(wide * rstd) * (rstd * drstd * rstd / self._count(wide)), x.dtype
+            -self._mask_prefix(wide * rstd) * (rstd * drstd * rstd / self._count(wide)), x.dtype
         )
 
-    def _inverse_rms(self, x, shrink):
-        """Returns rstd, from squares of x * shrink."""
+    def _inverse_rms(self, x, prescale):
+        """Returns rstd, from squares of x * prescale."""
         head = x
         if self.spec.prefix is not None:
             head = x[(slice(None),) * self.spec.axes[0] + (slice(self.spec.prefix),)]
-        head *= shrink
-        if (
-            head.shape.num_elements() == 1
-        ):  # else XLA moves shrink out of the square, which overflows then
+        head *= prescale
+        if head.shape.num_elements() == 1:
+            # Otherwise XLA moves the factor out of the square, which overflows then.
             head = tf.maximum(head, head.dtype.min)
         mean = self._sum(tf.square(head)) / self._count(x)
-        return tf.math.rsqrt(mean + self.spec.epsilon * shrink * shrink) * shrink
+        return tf.math.rsqrt(mean + self.spec.epsilon * prescale * prescale) * prescale
 
     def _affine(self, z, t):
         """Returns `z * scale + offset`."""
@@ -99,7 +98,7 @@ class Passes:
         return y if t.offset is None else y + self._broadcast(t.offset, z)
 
     def _sum(self, t):
-        return sum_over(t, self.spec.axes, self.in_xla, in_float64=self.in_xla)
+        return sum_over(t, self.spec.axes, self.in_xla)
 
     def _weighted_sum(self, t, scale):
         """Sums the product with the scale over the statistic's axes."""
@@ -122,7 +121,7 @@ class Passes:
             return float(math.prod(sizes))
         return tf.cast(tf.reduce_prod(tf.gather(tf.shape(t, tf.int64), self.spec.axes)), t.dtype)
 
-    def _first_entries(self, z):
+    def _mask_prefix(self, z):
         """Returns z with zeros behind the entries that the statistic takes."""
         if self.spec.prefix is None:
             return z

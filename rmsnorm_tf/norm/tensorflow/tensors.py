@@ -1,6 +1,6 @@
-"""What the rest of the package needs of TensorFlow besides the norm.
+"""Backend helpers for TensorFlow.
 
-`norm.portable` has the same functions, but that for unknown sizes.
+`norm.portable` has the same functions for other backends, where all sizes are known.
 """
 
 import functools
@@ -15,17 +15,18 @@ from rmsnorm_tf.norm.tensorflow.sums import sizes_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
-remembering = functools.lru_cache(maxsize=1024)  # eager calls repeat the same few shapes
+cached = functools.lru_cache(maxsize=1024)  # eager calls repeat the same few shapes
 NOT_DENSE = (tf.RaggedTensor, tf.SparseTensor)
 
 if os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
     raise ImportError(
-        "rmsnorm_tf needs Keras 3, but TF_USE_LEGACY_KERAS makes tf.keras Keras 2. Unset that variable."
+        "rmsnorm_tf needs Keras 3, but TF_USE_LEGACY_KERAS makes tf.keras Keras 2. "
+        "Unset that variable."
     )
 
 
 def without_autograph(function: Callable[P, R]) -> Callable[P, R]:
-    """Returns the function, excluded from AutoGraph, whose conversion takes seconds and changes nothing."""
+    """Excludes a function from AutoGraph, whose conversion takes seconds and changes nothing."""
     return tf.autograph.experimental.do_not_convert(function)
 
 

@@ -134,18 +134,14 @@ def test_a_mask_over_an_axis_of_the_statistic_is_refused(axis):
     embedding = keras.layers.Embedding(9, 4, mask_zero=True)
     layer = RMSNormalization(axis=axis, scale=False, name="norm")
     for tokens in (np.array([[3, 4, 5, 0, 0]]), keras.Input((5,), dtype="int32")):
-        with pytest.raises(
-            ValueError, match=r"takes the mean over axis [01], of which the mask leaves entries out"
-        ):
+        with pytest.raises(ValueError, match=r"over axis [01], of which the mask"):
             layer(embedding(tokens))
     layer(ops.ones((1, 5, 4)))
 
 
 def test_a_mask_of_two_axes_over_the_second_one_is_refused():
     words = keras.layers.Embedding(9, 4, mask_zero=True)(np.array([[[3, 4, 0], [5, 0, 0]]]))
-    with pytest.raises(
-        ValueError, match="takes the mean over axis 2, of which the mask leaves entries out"
-    ):
+    with pytest.raises(ValueError, match="over axis 2, of which the mask"):
         RMSNormalization(axis=2, scale=False)(words)
     assert RMSNormalization()(words).shape == (1, 2, 3, 4)
 
@@ -219,29 +215,18 @@ def test_the_options_of_the_function_are_saved(options, tmp_path):
     ],
 )
 def test_a_structure_of_inputs_is_refused(inputs, shapes):
-    with pytest.raises(
-        ValueError, match=f"takes one tensor, got inputs of shapes {shapes}. Call it on each"
-    ):
+    with pytest.raises(ValueError, match=f"one tensor, got .*{shapes}"):
         RMSNormalization()(inputs)
 
 
 def test_a_gate_must_be_a_tensor():
-    with pytest.raises(
-        TypeError, match=r"gate must be a tensor, got list. Use keras.ops.convert_to_tensor"
-    ):
+    with pytest.raises(TypeError, match="gate must be a tensor, got list"):
         RMSNormalization()(np.ones((1, 2), "float32"), gate=[[1.0, 2.0]])
 
 
 def test_a_layer_computes_in_a_floating_point_dtype():
     with pytest.raises(
         ValueError,
-        match="dtype must compute in one of float16, bfloat16, float32, float64, got int32",
+        match=r"dtype must .* got int32",
     ):
         RMSNormalization(dtype="int32")
-
-
-def test_the_argument_autocast_is_explained():
-    with pytest.raises(
-        TypeError, match="no argument 'autocast': inputs are never rounded before the statistic"
-    ):
-        RMSNormalization(autocast=True)

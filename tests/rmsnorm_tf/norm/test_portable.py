@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from rmsnorm_tf.norm import portable
-from rmsnorm_tf.norm.arguments import Tensors, resolve
+from rmsnorm_tf.norm.arguments import NormInputs, resolve
 from rmsnorm_tf.norm.backend import compute
 from tests.cases import assert_close
 
@@ -20,7 +20,7 @@ def test_values(arguments, dtype):
     rng = np.random.default_rng(0)
     x, gate = tf.cast(rng.normal(size=(2, *shape)), dtype)
     wide = "float64" if dtype == "float64" else "float32"
-    t = Tensors(x, gate, *tf.cast(rng.normal(size=(2, *spec.scale_shape(shape))), wide))
+    t = NormInputs(x, gate, *tf.cast(rng.normal(size=(2, *spec.scale_shape(shape))), wide))
     ours, theirs = (function(spec, t, False) for function in (portable.compute, compute))
     assert ours.dtype == theirs.dtype
     assert_close(ours, theirs, dtype, factor=10)
