@@ -12,9 +12,7 @@ from nmt.errors import UserError
 def test_work_is_in_build_and_logs_are_in_experiments():
     place = Place("tiny")
     run = Run(Row("rmsnorm", "RMSNorm", kind="rmsnorm"), 2)
-    assert (
-        place.model(run) == ROOT / "work" / "reproduce" / "tiny" / "runs" / "rmsnorm-2" / "model"
-    )
+    assert place.model(run) == ROOT / "work" / "reproduce" / "tiny" / "runs" / "rmsnorm-2" / "model"
     assert place.logs == ROOT / "experiments" / "logs" / "tiny"
 
 
