@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...reporting.section import Section
-from ...reporting.speed import AGAIN, Timed, speed_section
+from ...reporting.speed import AGAIN, Timed, checks_of, speed_section
 from ..measure import AGAIN as SECOND
 from ..published import MACHINES, RESULTS
 from ..results import Result
@@ -36,13 +36,7 @@ def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -
         for kind, name in zip(("none", "layernorm"), names, strict=True)
         if name
     }
-    seconds = [
-        {
-            AGAIN if kind == SECOND else kind: found["rounds"]
-            for kind, found in each["updates"]["float32"].items()
-        }
-        for each in processes
-    ]
+    seconds = [_rounds(each) for each in processes]
     options = first.log["options"]
     threads = f"{times['threads']} thread{'s' * (times['threads'] != 1)}"
     text = (
@@ -51,4 +45,11 @@ def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -
         f"{MACHINES[first.row.model_type]}; ours has embedding {options['embedding_size']} and state "
         f"{options['state_size']}."
     )
-    return speed_section([Timed("XLA", seconds)], labels, rows | published, text, processes)
+    timed = Timed("XLA", seconds, checks_of(processes))
+    return speed_section([timed], labels, rows | published, text, processes)
+
+
+def _rounds(process: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Returns the seconds of each round by the name of the kind, as `Timed` wants them."""
+    updates = process["updates"]["float32"].items()
+    return {AGAIN if kind == SECOND else kind: found["rounds"] for kind, found in updates}
