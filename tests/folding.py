@@ -13,7 +13,7 @@ TOLERANCE = {"float32": 1e-5, "float64": 1e-12, "mixed_bfloat16": 2e-2, "mixed_f
 
 
 def with_drawn_weights(model, seed=0):
-    """Sets all weights to random numbers whose mean is not zero, so that no weight is centred by chance."""
+    """Sets all weights to random numbers whose mean is not zero: none is centred by chance."""
     rng = np.random.default_rng(seed)
     model.set_weights([rng.normal(0.3, 0.7, size=w.shape) for w in model.weights])
     return model
@@ -38,7 +38,7 @@ def outputs_of(model):
 
 
 def assert_same_outputs(expected, model):
-    """Compares the outputs of a model with others, or with those of another model, by the global dtype policy."""
+    """Compares the outputs of a model with others, or with those of another model."""
     tolerance = TOLERANCE[keras.config.dtype_policy().name]
     expected = outputs_of(expected) if isinstance(expected, keras.Model) else expected
     for a, e in zip(outputs_of(model), expected, strict=True):
@@ -46,7 +46,7 @@ def assert_same_outputs(expected, model):
 
 
 def converted(convert, model, **options):
-    """Converts a model, asserts that it has the same outputs, and returns the entries of the report."""
+    """Converts a model, asserts that its outputs stay, and returns the entries of the report."""
     expected = outputs_of(model)
     report = convert(model, **options)
     assert_same_outputs(expected, model)
