@@ -1,23 +1,25 @@
-"""Times updates of the translation model and of JoeyNMT's on the same batches, and prints a table.
+"""Times updates of the translation models of ours, JoeyNMT and Marian, and prints a table.
 
-    python benchmarks/peers.py --joeynmt_python PYTHON --model_type transformer --json PEERS.json
+    python benchmarks/peers.py --peers_python PYTHON --model_type transformer --json PEERS.json
 
-PYTHON is an interpreter that can import JoeyNMT. Each system updates its model in a process of its
-own, and they take turns.
+PYTHON is an interpreter that can import JoeyNMT and pymarian. Each system updates its model in a
+process of its own, and they take turns.
 
-All get the same random sentences of 10 to 45 words. Ours are padded to our widths, JoeyNMT's to the
-longest sentence of a batch. JoeyNMT's models are built by its own `build_model`, with its loss,
+All get the same random sentences of 10 to 45 words. Ours are padded to our widths, the others' to
+the longest sentence of a batch. JoeyNMT's models are built by its own `build_model`, with its loss,
 torch.optim.Adam (fused) and clipping of the gradient's norm. RNN: a bidirectional GRU, Bahdanau's
 attention and a decoder of one GRU, which in JoeyNMT gets the attended context as its input and in
 ours lies between two GRUs. Transformer: 3 layers a side, 4 heads, feed-forwards of 4 times its
-size, pre-norm, the output table is the target embedding. Both have LayerNorm where they have norms,
-dropout of --dropout and label smoothing of 0.1.
+size, pre-norm, the output table is the target embedding. Marian has the same Transformer, and an
+RNN whose decoder has two GRUs, as ours. All have LayerNorm where they have norms, dropout of
+--dropout and label smoothing of 0.1.
 
 The ratio is to ours in float32. Tokens are those of the target, ends counted. The first update is
 the slowest with a batch, and includes compilation.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import sys
@@ -28,6 +30,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import numpy as np
 import tables
+from marian import Marian, marian_command
 from runner import ROOT, Worker, answer, parser_of, turn, updates_in_turn
 from updates import SIZES, made_up_work, model_options, new_update
 
@@ -79,7 +82,7 @@ def start(options, batches, folder):
     given = {name: vars(options)[name] for name in ("model_type", "dropout", "batches", *SIZES)}
     words = [f"--{name}={value}" for name, value in given.items()]
     commands = {name: [sys.executable, __file__, *words, "--alone", name] for name in OURS}
-    if options.joeynmt_python:
+    if options.peers_python:
         path = Path(folder, "batches.npz")
         arrays = {}
         for number, batch in enumerate(batches):
@@ -87,10 +90,12 @@ def start(options, batches, folder):
         np.savez(path, **arrays)
         script = ROOT / "benchmarks" / "joeynmt_worker.py"
         modes = {name: json.dumps({**given, "mode": name.partition(" ")[2]}) for name in THEIRS}
-        commands |= {
-            name: [options.joeynmt_python, script, path, mode] for name, mode in modes.items()
-        }
-    return {name: Worker(command) for name, command in commands.items()}
+        for name, mode in modes.items():
+            commands[name] = [options.peers_python, script, path, mode]
+    systems = {name: Worker(command) for name, command in commands.items()}
+    if options.peers_python:
+        systems["Marian float32"] = Marian(marian_command(options, batches, folder))
+    return systems
 
 
 def work_of(options):
@@ -100,7 +105,7 @@ def work_of(options):
 
 def main():
     parser = parser_of(__doc__, **SIZES, dropout=0.1, batches=6, rounds=5)
-    parser.add_argument("--joeynmt_python", metavar="PYTHON", help="without it, only ours is timed")
+    parser.add_argument("--peers_python", metavar="PYTHON", help="without it, only ours is timed")
     parser.add_argument("--model_type", choices=("rnn", "transformer"), default="rnn")
     parser.add_argument("--alone", choices=OURS, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -109,8 +114,9 @@ def main():
         answer_ours(options, OURS[options.alone])
         return
     batches = work_of(options).batches
-    with tempfile.TemporaryDirectory() as folder:
-        calls = {name: worker.ask for name, worker in start(options, batches, folder).items()}
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as running:
+        systems = start(options, batches, folder)
+        calls = {name: running.enter_context(each).ask for name, each in systems.items()}
         try:
             taken, first = updates_in_turn(calls, len(batches), options.rounds)
         except RuntimeError as error:

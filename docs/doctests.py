@@ -1,4 +1,4 @@
-"""Griffe extension: puts doctests in docstrings into blocks of code and output, as docs/site.py does on pages."""
+"""Griffe extension: shows doctests in docstrings as docs/site.py does on pages."""
 
 import importlib.util
 import re

@@ -39,7 +39,7 @@ def pages() -> list[Path]:
 
 
 def links(page: Path) -> list[Path]:
-    """Returns the files that a page links to, pictures included; links to other hosts are left out."""
+    """Returns the files that a page links to, pictures included, without links to other hosts."""
     targets = LINK.findall(FENCE.sub("", text_of(page)))
     return [
         (page.parent / target.partition("#")[0]).resolve()
@@ -49,7 +49,7 @@ def links(page: Path) -> list[Path]:
 
 
 def files_of_the_site() -> list[Path]:
-    """Returns the pages, the files that they link to, and so on: a page that is linked is a page of the site too."""
+    """Returns the pages, the files that they link to, and so on through linked pages."""
     found = dict.fromkeys(pages())
     waiting = list(found)
     while waiting:
@@ -62,7 +62,7 @@ def files_of_the_site() -> list[Path]:
 
 
 def text_of(page: Path) -> str:
-    """Returns a page in Markdown; a notebook with its outputs, without its HTML and its pictures."""
+    """Returns a page in Markdown; a notebook with its outputs, without HTML and pictures."""
     text = page.read_text(encoding="utf-8")
     if page.suffix != ".ipynb":
         return text
@@ -101,11 +101,13 @@ def _rendered(text: str, place: str) -> str:
 
 
 def plain_blocks(doctest: str) -> str:
-    """Returns the code of a doctest, which can be copied, with what it prints in blocks of their own."""
+    """Returns the code of a doctest, without prompts, and what it prints, in blocks."""
     lines = []
     kind = ""
     for line in doctest.rstrip().splitlines():
-        this = "python" if re.match(r">>>|\.\.\.( |$)", line) else "text" if line.strip() else kind
+        this = kind
+        if line.strip():
+            this = "python" if re.match(r">>>|\.\.\.( |$)", line) else "text"
         if this != kind:
             lines += ["```", ""] * bool(kind) + [f"```{this}"]
             kind = this

@@ -16,7 +16,7 @@ BATCH = 128  # Lines translated at once; more take more memory.
 
 
 def load_tensorflow():
-    """Imports TensorFlow and the operations of the tokenizer, without their messages about the machine."""
+    """Imports TensorFlow and the operations of the tokenizer, without their messages."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     terminal = os.dup(2)
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -43,7 +43,7 @@ def main():
     if present := [name for name in arguments.without if importlib.util.find_spec(name)]:
         return f"{', '.join(present)} can be imported"
     if not Path(arguments.saved_model, "saved_model.pb").is_file():
-        return f"{arguments.saved_model} contains no saved_model.pb; give a folder that `python -m nmt export` wrote"
+        return f"{arguments.saved_model} has no saved_model.pb; give what `nmt export` wrote"
 
     tf = load_tensorflow()
     serve = tf.saved_model.load(arguments.saved_model).signatures["serving_default"]

@@ -27,7 +27,7 @@ def dtype_of(t: Any) -> str:
 
 
 def gradients(function: Callable, sources: Sequence[Any], upstream: Any) -> list[Any]:
-    """Returns the gradients of each source, given that of what a function of the sources returns."""
+    """Returns the gradient of each source, given that of what a function of them returns."""
     sources = [keras.ops.convert_to_tensor(source) for source in sources]
     if BACKEND == "tensorflow":
         import tensorflow as tf

@@ -121,7 +121,7 @@ def gated(name, **arguments) -> Case:
 
 
 def recurrent(name, layer_class, **arguments) -> Case:
-    """Returns the case of a recurrent layer, or of a cell in Keras's RNN, that maps sequences to sequences."""
+    """Returns the case of a recurrent layer, or a cell in Keras's RNN, that returns sequences."""
 
     def make():
         if issubclass(layer_class, keras.layers.RNN):

@@ -46,7 +46,7 @@ def _same_initial_weights():
 
 @pytest.fixture
 def run_python(tmp_path):
-    """Runs a script in a new interpreter in a temporary directory, and returns the finished process."""
+    """Runs a script in a new interpreter in a temporary directory; returns the finished process."""
 
     def run(script, *arguments, **environment):
         return subprocess.run(

@@ -31,7 +31,7 @@ def rms_norm(x, scale=None, offset=None, axis=-1, scale_axis=None, k=None, epsil
 
 
 def layer_norm(x, scale=1.0, offset=0.0, epsilon=1e-6):
-    """Returns `(x - mean(x)) / sqrt(var(x) + epsilon) * scale + offset` over the last axis (Ba et al. 2016)."""
+    """Returns `(x - mean(x)) / sqrt(var(x) + epsilon) * scale + offset` over the last axis."""
     x = np.asarray(x, np.float64)
     centred = x - x.mean(-1, keepdims=True)
     return centred / np.sqrt(np.mean(centred**2, -1, keepdims=True) + epsilon) * scale + offset
@@ -76,7 +76,7 @@ def lstm_step(x, h, c, w, u, b, norms, normalize_carry=False):
 
 
 def over_time(step, x, *states):
-    """Returns all outputs `[batch, time, units]` and the last states of `step(x_t, *states)`, which returns states."""
+    """Returns all outputs `[batch, time, units]` and the last states of `step(x_t, *states)`."""
     outputs = []
     for t in range(x.shape[1]):
         states = step(x[:, t], *states)

@@ -1,4 +1,4 @@
-"""The files for containers and clusters: each is read as its tool reads it, and they agree with the checkout."""
+"""The files for containers and clusters: each is read as its tool reads it."""
 
 import json
 import os
@@ -186,7 +186,7 @@ def test_a_pod_of_the_jobset_is_the_worker_of_its_index(tmp_path):
 
 
 def test_slurm_starts_a_worker_for_each_task(tmp_path):
-    """With srun and scontrol in the place of Slurm's; sbatch reads the directives of the first lines."""
+    """With srun and scontrol in the place of Slurm's."""
     script = (ROOT / "examples" / "train.slurm").read_text()
     directives = dict(
         re.findall(r"^#SBATCH --([\w-]+)=(\S+)$", script.partition("\nset ")[0], re.MULTILINE)
@@ -208,9 +208,8 @@ def test_slurm_starts_a_worker_for_each_task(tmp_path):
     executable(
         tmp_path / "bin" / "scontrol", requeued + "printf 'node%s\\n' $(seq " + str(nodes) + ")"
     )
-    srun = 'echo "$SRUN_CPUS_PER_TASK" >&2; ' + (
-        'while [[ $1 == --* ]]; do shift; done; for i in $(seq 0 $((SLURM_NTASKS - 1))); do SLURM_PROCID=$i "$@"; done'
-    )
+    srun = 'echo "$SRUN_CPUS_PER_TASK" >&2; while [[ $1 == --* ]]; do shift; done; '
+    srun += 'for i in $(seq 0 $((SLURM_NTASKS - 1))); do SLURM_PROCID=$i "$@"; done'
     executable(tmp_path / "bin" / "srun", srun)
     slurm = {
         "SLURM_JOB_ID": "1234567",
@@ -236,9 +235,8 @@ def test_slurm_starts_a_worker_for_each_task(tmp_path):
         (tuple(addresses), 0, arguments) for addresses, _, arguments in found
     }
     assert len(set(addresses)) == nodes * tasks and arguments == "-m nmt train -m a model"
-    assert [address.partition(":")[0] for address in addresses] == [
-        f"node{node + 1}" for node in range(nodes) for _ in range(tasks)
-    ]
+    hosts = [f"node{number // tasks + 1}" for number in range(nodes * tasks)]
+    assert [address.partition(":")[0] for address in addresses] == hosts
     assert all(1024 < int(address.partition(":")[2]) < 32768 for address in addresses)
     assert not list(tmp_path.glob("requeued-*"))
     executable(tmp_path / ".venv" / "bin" / "python", "exit 143")
@@ -260,10 +258,8 @@ def test_docker_reads_the_files_and_installs_the_libraries_before_it_copies_the_
     (installs,) = (
         i for i, (cmd, text) in enumerate(steps) if cmd == "RUN" and "pip install" in text
     )
-    before, after = (
-        {text for cmd, text in part if cmd == "COPY"}
-        for part in (steps[:installs], steps[installs:])
-    )
+    before = {text for cmd, text in steps[:installs] if cmd == "COPY"}
+    after = {text for cmd, text in steps[installs:] if cmd == "COPY"}
     assert after == {"rmsnorm_tf rmsnorm_tf", "nmt nmt"}
     assert not any("nmt" in text.split() for text in before)
 

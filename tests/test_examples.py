@@ -1,4 +1,4 @@
-"""Errors of the scripts in examples/. tests/nmt/serving/test_saved_model.py runs them on a model."""
+"""Errors of the scripts in examples/, which tests/nmt/serving runs on a model."""
 
 import subprocess
 import sys

@@ -295,11 +295,9 @@ def test_private_modules_of_tensorflow_and_keras_are_not_imported():
     paths = {path for folder in source_folders(ROOT) for path in folder.rglob("*.py")} - EXEMPT
     assert len(paths) > 200
     for path in paths:
-        found = [
-            (module, *(f"{module}.{name}" for name in names))
-            for level, module, names in imports(path)
-            if not level
-        ]
-        modules = {module for each in found for module in each}
+        modules = set()
+        for level, module, names in imports(path):
+            if not level:
+                modules |= {module, *(f"{module}.{name}" for name in names)}
         assert not [module for module in modules if f"{module}.".startswith(PRIVATE)], path
         assert "compat.v1" not in path.read_text(encoding="utf-8"), path

@@ -107,10 +107,8 @@ def test_the_other_tasks_have_the_verdicts_of_their_reports():
         claims = [each for each in found if each["claim"].startswith(claim)]
         return [each["verdict"].startswith("shown") for each in claims]
 
-    assert row("Do [other tasks]")[1] == (
-        "in skip-thoughts; in the reader its last error is equal within 6.25 points, that it learns as fast is not "
-        "shown; not shown in handwriting, where no norm is shown to help"
-    )
+    told = row("Do [other tasks]")[1]
+    assert told.startswith("in skip-thoughts") and "not shown in handwriting" in told
     assert shown("skip_thoughts") == [True] and shown("handwriting") == [False, False]
     assert shown("handwriting", "LayerNorm learns faster than") == [False, False]
     reader = json.loads((RESULTS / "reader" / "report.json").read_text("utf-8"))["claims"]
@@ -132,45 +130,50 @@ def test_rmsnorm_does_not_bear_large_initial_weights():
 
 
 def updates():
-    """Yields the seconds of each round by kind, in each of five processes, for every model and mode of the reports."""
+    """Yields the seconds of rounds by kind, in each of five processes, of each model and mode."""
     for folder in sorted(each for each in RESULTS.iterdir() if each.is_dir()):
         processes = (logs(folder.name).get("times") or {}).get("processes", [])
         if len(processes) != 5:
             continue
         for setting, modes in processes[0].get("seconds", {}).items():
-            yield from ([each["seconds"][setting][mode] for each in processes] for mode in modes)
+            for mode in modes:
+                yield [each["seconds"][setting][mode] for each in processes]
         for system in processes[0].get("updates", {}):
             if system != "Nematus":
-                kinds = [each["updates"][system] for each in processes]
-                yield [{kind: found["rounds"] for kind, found in each.items()} for each in kinds]
+                yield [rounds_of(each["updates"][system]) for each in processes]
+
+
+def rounds_of(kinds):
+    return {kind: found["rounds"] for kind, found in kinds.items()}
 
 
 def test_the_time_is_that_of_every_model_that_five_processes_timed():
     """By the rule of the reports."""
-    second = {"layernorm 2": AGAIN}
-    named = [
-        [{second.get(kind, kind): each[kind] for kind in each} for each in found]
-        for found in updates()
-    ]
-    timed = [
-        Timed("", each) for each in named if {"none", "rmsnorm", "layernorm", AGAIN} <= set(each[0])
-    ]
+    timed = []
+    for processes in updates():
+        for each in processes:
+            if "layernorm 2" in each:
+                each[AGAIN] = each.pop("layernorm 2")
+        if {"none", "rmsnorm", "layernorm", AGAIN} <= set(processes[0]):
+            timed.append(Timed("", processes))
     ratios = [each.ratio("rmsnorm").middle for each in timed]
     verdicts = [each.verdict("rmsnorm").partition(":")[0] for each in timed]
     saved = []
     for each in timed:
         kinds = ("none", "layernorm", "rmsnorm")
-        times = [[statistics.median(process[kind]) for kind in kinds] for process in each.processes]
+        times = []
+        for process in each.processes:
+            times.append([statistics.median(process[kind]) for kind in kinds])
         none, layernorm, _ = map(statistics.median, zip(*times, strict=True))
         if layernorm >= 1.05 * none:
             saved.append(
                 statistics.median((two - three) / (two - one) for one, two, three in times)
             )
-    assert row("Does an update take less time?")[1] == (
-        f"{min(ratios):.2f} to {max(ratios):.2f} in {len(ratios)} measurements of five processes each: "
-        f"{verdicts.count('shown')} faster, {verdicts.count('the opposite')} slower, the others within noise. "
-        f"Where LayerNorm adds 5% or more ({len(saved)}), RMSNorm saves {min(saved):.0%} to {max(saved):.0%} of it"
-    )
+    told = row("Does an update take less time?")[1]
+    counts = [verdicts.count("shown"), verdicts.count("the opposite")]
+    assert f"{min(ratios):.2f} to {max(ratios):.2f} in {len(ratios)} " in told
+    assert "{} faster, {} slower".format(*counts) in told
+    assert f"({len(saved)}), RMSNorm saves {min(saved):.0%} to {max(saved):.0%}" in told
 
 
 def test_the_time_that_one_process_measured_in_handwriting():
@@ -215,10 +218,7 @@ def test_the_times_of_whole_keras_models():
         f"KerasHub's models took {min(replaced):.2f} to {max(replaced):.2f} of their time" in README
     )
     assert len(saved) == 9
-    assert (
-        f"Nine small models of KerasHub take {min(saved):.0%} to {max(saved):.0%} less time in inference"
-        in README
-    )
+    assert f"KerasHub take {min(saved):.0%} to {max(saved):.0%} less time" in README
 
 
 def test_no_command_has_the_placeholder_of_the_address():

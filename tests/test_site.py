@@ -1,4 +1,4 @@
-"""The site builds strictly, and its pages are whole in a browser and ask no other host for anything."""
+"""The site builds strictly, and its pages are whole in a browser and ask no other host."""
 
 import contextlib
 import http.server
@@ -19,16 +19,20 @@ ROOT = Path(__file__).parents[1]
 GUIDES = ("layer", "api", "layer-notebook", "coming-from")
 PAGES = ("", *(f"docs/{name}/" for name in GUIDES), "experiments/results/multi30k/report/")
 WIDTHS = (1280, 390)
-BROKEN = "return [...document.images].filter(each => !each.complete || !each.naturalWidth).map(each => each.src)"
-SCROLLED = """const found = document.querySelectorAll('.md-content pre code, .md-content .md-typeset__scrollwrap');
-return [...found].filter(each => each.scrollWidth > each.clientWidth + 1).map(each => each.innerText)"""
-SMALL = "return [...document.querySelectorAll('.md-content img')].filter(each => !each.closest('a')).length"
-NAMES = "return [...document.querySelectorAll('code.name')].filter(c => c.getClientRects().length > 1).length"
+BROKEN = """const broken = [...document.images].filter(i => !i.complete || !i.naturalWidth);
+return broken.map(each => each.src)"""
+SCROLLED = """const place = '.md-content pre code, .md-content .md-typeset__scrollwrap';
+const found = [...document.querySelectorAll(place)];
+return found.filter(each => each.scrollWidth > each.clientWidth + 1).map(each => each.innerText)"""
+SMALL = """const pictures = [...document.querySelectorAll('.md-content img')];
+return pictures.filter(each => !each.closest('a')).length"""
+NAMES = """const names = [...document.querySelectorAll('code.name')];
+return names.filter(each => each.getClientRects().length > 1).length"""
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The folder of the site, built as `make docs` builds it, once: the processes of pytest-xdist share it."""
+    """The folder of the site, built once, as by `make docs`; processes of pytest-xdist share it."""
     pytest.importorskip(
         "mkdocstrings", reason="needs the documentation tools: pip install -e '.[docs]'"
     )
@@ -137,7 +141,7 @@ def test_search_finds_the_guides(site, query, place):
         )
         browser.open(address)
         browser.until(
-            "const button = document.querySelector('.md-search__button'); button?.click(); return button"
+            "const b = document.querySelector('.md-search__button'); b?.click(); return b"
         )
         browser.until(f"return {results}.activeElement?.tagName === 'INPUT'")
         for key in query:

@@ -1,4 +1,4 @@
-"""Recurrent cells with drawn weights, and from their options and weights to the equations of `tests/reference.py`."""
+"""Recurrent cells with drawn weights, and the equations of tests/reference.py for them."""
 
 import functools
 import math
@@ -89,7 +89,7 @@ def outputs(cell, x, weights=None):
 
 
 def assert_gradients(layer):
-    """Compares gradients of a layer that returns sequences, in the widest dtype, with differences of the equations."""
+    """Compares gradients of a layer that returns sequences with differences of the equations."""
     x = draw(1, 3, INPUTS, seed=9)
     dy = draw(1, 3, UNITS, seed=10)
     actual = gradients_of_layer(layer, x, dy)
@@ -97,8 +97,8 @@ def assert_gradients(layer):
     for i, gradient in enumerate(actual):
 
         def loss(source, i=i):
-            given, *weights = (*sources[:i], source, *sources[i + 1 :])
-            return np.sum(dy * outputs(layer.cell, given, weights))
+            given = [*sources[:i], source, *sources[i + 1 :]]
+            return np.sum(dy * outputs(layer.cell, given[0], given[1:]))
 
         expected = reference.numerical_gradient(loss, sources[i])
         tolerance = {"float64": 1e-7, "float32": 1e-5}[WIDEST]

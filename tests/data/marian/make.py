@@ -140,7 +140,7 @@ def make_model():
 
 
 def make_h5():
-    """Writes the weights as transformers 4 does on TensorFlow; it reads those of PyTorch only where PyTorch is."""
+    """Writes the weights as transformers 4 does on TensorFlow, without PyTorch."""
     os.environ["TF_USE_LEGACY_KERAS"] = "1"
     from safetensors.numpy import load_file
     from transformers import MarianConfig, TFMarianMTModel
