@@ -180,10 +180,18 @@ def machine() -> dict[str, Any]:
 
 
 def surroundings() -> dict[str, Any]:
-    """Returns the machine, the versions of the loaded libraries, and the date."""
+    """Returns the machine, the versions of the loaded libraries, the commit and the date."""
     loaded = sys.modules.keys() & set(_LIBRARIES)
     versions = {name: importlib.metadata.version(name) for name in sorted(loaded)}
-    return {"machine": machine(), "versions": versions, "date": datetime.date.today().isoformat()}
+    today = datetime.date.today().isoformat()
+    return {"machine": machine(), "versions": versions, "commit": _commit(), "date": today}
+
+
+def _commit() -> str:
+    """Returns the commit of the checkout, or an empty string without one."""
+    describe = ["describe", "--always", "--dirty=+", "--exclude=*", "--abbrev=12"]
+    command = ["git", "-C", str(ROOT), *describe]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
 
 def write_log(path: Path | None, benchmark: str, **found: Any) -> None:

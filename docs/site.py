@@ -22,7 +22,8 @@ RENDERED = "-notebook.md"  # X-notebook.md is the page that X.ipynb becomes
 # The search leaves these out: long reports and pages for maintainers would hide the guides.
 UNSEARCHED = (
     "docs/maintainers/",
-    "experiments/",
+    "experiments/PLAN",
+    "experiments/results/",
     "tests/",
     "CHANGELOG",
     "CONTRIBUTING",

@@ -1,8 +1,8 @@
-"""`python -m experiments.archive NAME FOLDER` writes the logs of a kept report to a folder, each as
-JSON.
+"""`python -m experiments.archive NAME` writes the logs of a kept report where its task looks for them.
 
-They are kept in one compressed file, which holds the content of each log by its name. A file that
-is there stays.
+They are kept in one compressed file, which holds the content of each log by its name. Each becomes
+a JSON file in experiments/logs/NAME; those of a plan, in the folders of its corpora. A file that is
+there stays.
 """
 
 import argparse
@@ -14,6 +14,8 @@ from typing import Any
 from nmt.storage.files import atomic_write, read_json
 
 ARCHIVE = "logs.json.gz"
+_FOLDER = Path(__file__).parent
+_CORPORA = _FOLDER / "translation" / "corpora"
 
 
 def read_archive(folder: Path) -> dict[str, Any]:
@@ -37,26 +39,45 @@ def add_logs(folder: Path, logs: Path) -> None:
         write_archive(folder, read_archive(folder) | found)
 
 
-def unpack(folder: Path, to: Path) -> None:
-    """Writes each log of a kept report to a folder, as the trainings wrote it, unless a file of its name is there."""
-    to.mkdir(parents=True, exist_ok=True)
-    for name, log in read_archive(folder).items():
-        if not (path := to / f"{name}.json").exists():
+def unpack(folder: Path, name: str, logs: Path) -> None:
+    """Writes each log of a kept report, as the trainings wrote it, unless a file of its name is there.
+
+    Args:
+        folder: Holds the archive.
+        name: Name of the report: of a task, a corpus or a plan.
+        logs: Holds a folder for each task and each corpus. The log of a training of a plan begins
+            with the name of its corpus.
+    """
+    for each, log in read_archive(folder).items():
+        corpus = each.partition("-")[0]
+        path = logs / (corpus if _is_corpus(corpus) else name) / f"{each}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
             with atomic_write(path) as file:
                 json.dump(log, file)
 
 
+def _is_corpus(name: str) -> bool:
+    return (_CORPORA / f"{name}.json").exists()
+
+
 def main() -> None:
-    results = Path(__file__).parent / "results"
+    results = _FOLDER / "results"
     names = sorted(path.parent.name for path in results.glob(f"*/{ARCHIVE}"))
     parser = argparse.ArgumentParser(
         prog="python -m experiments.archive", description=__doc__.split("` ", 1)[1]
     )
     parser.add_argument("name", metavar="NAME", choices=names, help=f"one of {', '.join(names)}")
-    parser.add_argument("folder", metavar="FOLDER", type=Path)
+    parser.add_argument(
+        "--logs",
+        metavar="FOLDER",
+        type=Path,
+        default=_FOLDER / "logs",
+        help="the folder of all logs (default: experiments/logs)",
+    )
     options = parser.parse_args()
     try:
-        unpack(results / options.name, options.folder)
+        unpack(results / options.name, options.name, options.logs)
     except OSError as error:
         parser.exit(2, f"experiments.archive: {error}\n")
 

@@ -60,10 +60,8 @@ def keep(name: str, results: Path = RESULTS, new: Path = ROOT / "experiments" / 
 def _task(name: str, folder: Path, temporary: Path) -> Path:
     """Writes the report of a task to a temporary folder and returns its own."""
     remarks = folder / "remarks.md"
-    book = Book(name)
-    book.logs = temporary / "logs"
-    book.report = temporary / "report"
-    unpack(folder, book.logs)
+    book = Book(name, temporary)
+    unpack(folder, name, book.logs.parent)
     experiment = importlib.import_module(f"experiments.{name}.task").EXPERIMENT
     experiment.report(book, [remarks.read_text("utf-8").strip()] if remarks.exists() else [])
     return book.report
@@ -73,8 +71,7 @@ def _translation(name: str, folder: Path, temporary: Path) -> Path:
     """Writes the report of a corpus or a plan to a temporary folder and returns its own."""
     plan = PLANS.get(name)
     place = Place(name, temporary)
-    for each in plan.corpora if plan else (name,):
-        unpack(folder, Place(each, temporary).logs)
+    unpack(folder, name, place.logs.parent)
     if not (plan.report(temporary) if plan else translation.report(read_corpus(name), place)):
         raise UserError(f"there is no log of a training that {name} declares; train some")
     return place.report

@@ -44,7 +44,6 @@ def overview(results: Path) -> str:
         measures=markdown_table(measures["columns"], measures["rows"], ":---"),
         cause=_claims(reports[PRE_NORM]),
         times=markdown_table(_TIME_COLUMNS, _times(reports), "---:"),
-        saved=_saved(reports),
         others=_others(reports),
         **_at_the_papers_size(),
     )
@@ -82,16 +81,6 @@ def _judged(reports: Mapping[str, Mapping[str, Any]]) -> list[tuple[Mapping[str,
         for name, report in reports.items()
         for each in report["sections"].get("speed", {}).get("data", {}).get("judged", ())
     ]
-
-
-def _saved(reports: Mapping[str, Mapping[str, Any]]) -> str:
-    """Says which share of LayerNorm's time RMSNorm saves, where there is one."""
-    found = [
-        each["saved"]
-        for each, *_ in _judged(reports)
-        if each["kind"].startswith("RMSNorm") and each["saved"] is not None
-    ]
-    return f"{min(found):.0%} to {max(found):.0%} of it ({len(found)} measurements)"
 
 
 def _at_the_papers_size() -> dict[str, str]:

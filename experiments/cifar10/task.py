@@ -74,6 +74,7 @@ EXPERIMENT = Experiment(
     name="cifar10",
     title="CIFAR-10",
     rows=rows_of(rows),
+    minutes=1.1,
     settings=(
         Setting(
             "batch-100", "batches of 100", batch_size=100, updates=540, window=30, validate_every=90

@@ -98,6 +98,7 @@ EXPERIMENT = Experiment(
     name="draw",
     title="DRAW on binarized MNIST",
     rows=rows_of(rows),
+    minutes=1.7,
     settings=(
         Setting(
             "batch-128", "batches of 128", batch_size=128, updates=780, window=39, validate_every=78

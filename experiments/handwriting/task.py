@@ -91,6 +91,7 @@ EXPERIMENT = Experiment(
     name="handwriting",
     title="Prediction of handwriting",
     rows=rows_of(rows),
+    minutes=0.9,
     settings=_SETTINGS,
     step_sizes=(1e-3 / 3, 1e-3, 3e-3, 9e-3, 27e-3, 81e-3),
     metric="nll",

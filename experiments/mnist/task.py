@@ -82,6 +82,7 @@ EXPERIMENT = Experiment(
     name="mnist",
     title="Permutation-invariant MNIST",
     rows=rows_of(rows),
+    minutes=0.8,
     settings=(
         Setting(
             "batch-128",

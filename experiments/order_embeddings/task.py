@@ -119,6 +119,7 @@ EXPERIMENT = Experiment(
     title="Order embeddings of images and captions",
     about=[STAND_IN],
     rows=rows_of(rows),
+    minutes=1.1,
     settings=(
         Setting(
             "batch-128",

@@ -56,6 +56,7 @@ EXPERIMENT = Experiment(
     title="An attentive reader",
     about=[STAND_IN],
     rows=rows_of(rows),
+    minutes=1,
     settings=(
         Setting(
             "batch-64", "batches of 64", batch_size=64, updates=400, window=20, validate_every=40

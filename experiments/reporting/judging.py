@@ -57,9 +57,14 @@ class Question(Hypothesis):
         return not all(map(math.isfinite, self.differences))
 
     @property
+    def waits(self) -> bool:
+        """Whether planned seeds are not done."""
+        return len(self.differences) < max(2, self.planned)
+
+    @property
     def whole(self) -> bool:
         """Whether all planned seeds have a value."""
-        return len(self.differences) >= max(2, self.planned) and not self.diverged
+        return not (self.waits or self.diverged)
 
     @property
     def bound(self) -> float | None:
@@ -89,6 +94,7 @@ class Judged(NamedTuple):
 
     question: Question
     p: float | None
+    provisional: bool = False  # whether other claims of the family wait for their seeds
 
     @property
     def interval(self) -> Interval | None:
@@ -121,7 +127,8 @@ class Judged(NamedTuple):
         asked = self.question
         if self.p is None:
             return "not shown" if asked.diverged else "not judged before all seeds are there"
-        return self._judgement() + (asked.note and f"; {asked.note}")
+        verdict = "; ".join(filter(None, (self._judgement(), asked.note)))
+        return f"provisional: {verdict}" if self.provisional else verdict
 
     def _judgement(self) -> str:
         asked = self.question
@@ -212,12 +219,19 @@ def paired(
 
 
 def judge(questions: Sequence[Question]) -> list[Judged]:
-    """Returns every question with its p-value, corrected for the whole questions of its family."""
-    corrected = {}
+    """Returns every question with its p-value, corrected for all questions of its family.
+
+    A question that is not whole counts with a p-value of 1.
+    """
+    found: dict[int, Judged] = {}
     for family in dict.fromkeys(each.family for each in questions):
-        numbers = [at for at, each in enumerate(questions) if each.family == family and each.whole]
-        corrected |= dict(zip(numbers, holm([questions[at].p for at in numbers]), strict=True))
-    return [Judged(each, corrected.get(at)) for at, each in enumerate(questions)]
+        numbers = [at for at, each in enumerate(questions) if each.family == family]
+        asked = [questions[at] for at in numbers]
+        waiting = any(each.waits for each in asked)
+        corrected = holm([each.p if each.whole else 1.0 for each in asked])
+        for at, question, p in zip(numbers, asked, corrected, strict=True):
+            found[at] = Judged(question, p, waiting) if question.whole else Judged(question, None)
+    return [found[at] for at in range(len(questions))]
 
 
 def _p(value: float) -> str:

@@ -12,7 +12,7 @@ from .section import Claim, Section
 
 PROCESSES = 5  # that a verdict needs
 AGAIN = "layernorm, again"  # a second model with LayerNorm: its difference to the first is noise
-ADDED = 1.05  # the least ratio of LayerNorm's time to that without a norm from which something can be saved
+UNREST = 0.1  # the largest share by which the checks of the machine may differ
 _JUDGED = ("rmsnorm", "prmsnorm")
 
 
@@ -23,6 +23,9 @@ class Timed(NamedTuple):
     # for each process, the seconds of each round by the name of the kind; `layernorm` and `AGAIN`
     # are among them
     processes: Sequence[Mapping[str, Sequence[float]]]
+    checks: Sequence[
+        float
+    ] = ()  # speeds of the machine meanwhile; older logs of some tasks have none
 
     def ratio(self, kind: str) -> Interval:
         """Returns the ratio to LayerNorm's time with its 95% interval.
@@ -41,19 +44,10 @@ class Timed(NamedTuple):
         """Returns the median over the processes of the median over the rounds."""
         return 1e3 * median(median(each[kind]) for each in self.processes)
 
-    def saved(self, kind: str) -> float | None:
-        """Returns the share that a kind saves of what LayerNorm adds, or `None` if that is unknown or below 5%."""
-        if len(self.processes) < PROCESSES or "none" not in self.processes[0]:
-            return None
-        if self.milliseconds("layernorm") < ADDED * self.milliseconds("none"):
-            return None
-        kinds = ("none", "layernorm", kind)
-        times = [
-            [median(each[name]) for name in kinds] for each in self.processes
-        ]  # compared within a process
-        return median(
-            (layernorm - own) / (layernorm - without) for without, layernorm, own in times
-        )
+    @property
+    def unrest(self) -> float:
+        """By which share the fastest check of the machine is above the slowest."""
+        return max(self.checks) / min(self.checks) - 1 if self.checks else 0.0
 
     @property
     def noise(self) -> float:
@@ -68,6 +62,8 @@ class Timed(NamedTuple):
 
     def verdict(self, kind: str) -> str:
         """Returns whether an update takes less time than with LayerNorm by more than the noise."""
+        if self.unrest > UNREST:
+            return f"refused: the checks of the machine differ by {self.unrest:.0%}"
         found = self.ratio(kind)
         count = len(self.processes)
         few = "" if count >= PROCESSES else f", in {count} of {PROCESSES} processes"
@@ -112,8 +108,9 @@ def speed_section(
             "of a single process, a bootstrap over its rounds. The second model with LayerNorm shows the noise. An "
             f"update takes less time if its interval is below 1 by more than the noise. {len(timed[0].processes)} of "
             f"the {PROCESSES} processes of the plan were measured; two identical models have differed by 7.5% between "
-            "processes, so a process alone is weak evidence. Milliseconds are medians over the processes; their "
-            "quotient can differ from the ratio, which compares kinds within each process."
+            f"processes, so a process alone is weak evidence. {_told_checks(timed[0])} Milliseconds "
+            "are medians over the processes; their quotient can differ from the ratio, which compares "
+            "kinds within each process."
         ],
         columns=[
             "",
@@ -138,6 +135,21 @@ def speed_section(
     )
 
 
+def checks_of(processes: Sequence[Mapping[str, Any]]) -> list[float]:
+    """Returns the speeds of the machine that the logs of some processes have."""
+    found = [each["gflops"] for each in processes if "gflops" in each]
+    return [float(speed) for each in found for speed in np.atleast_1d(each)]
+
+
+def _told_checks(timed: Timed) -> str:
+    if not timed.checks:
+        return "These logs have no check of the machine."
+    return (
+        f"A matrix product checks the machine: its speeds differ by {timed.unrest:.0%}, and with more than "
+        f"{UNREST:.0%} the times are refused."
+    )
+
+
 def _judged(timed: Timed, kind: str, name: str, published: float) -> dict[str, Any]:
     """Returns what is known of the time of a kind, in JSON types."""
     return {
@@ -147,7 +159,6 @@ def _judged(timed: Timed, kind: str, name: str, published: float) -> dict[str, A
         "layernorm_ms": timed.milliseconds("layernorm"),
         "ratio": list(timed.ratio(kind)),
         "published": published,
-        "saved": timed.saved(kind),
         "verdict": timed.verdict(kind),
     }
 

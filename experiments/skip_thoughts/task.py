@@ -88,6 +88,7 @@ EXPERIMENT = Experiment(
     title="Skip-thoughts",
     about=[STAND_IN],
     rows=rows_of(rows),
+    minutes=1.8,
     settings=(
         Setting(
             "batch-32", "batches of 32", batch_size=32, updates=1500, window=50, validate_every=150

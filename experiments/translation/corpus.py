@@ -53,6 +53,7 @@ class Corpus:
     # patterns of the names of rows that are not trained on this corpus, as in `fnmatch`, unless a
     # row names the corpus
     without: Sequence[str] = ()
+    minutes: float = 0  # of a training on two cores; 0 if that was not measured
     remarks: Sequence[str] = ()  # paragraphs for the beginning of the report
     # sentences of each test set, which weight means over them. By default all weigh the same
     sentences: dict[str, int] = field(default_factory=dict)

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from nmt.storage.files import atomic_write
 
 from ..reporting.speed import PROCESSES
+from ..trials.machine import gflops
 from .baseline import commit_of, execute
 from .corpus import Corpus
 from .place import Place
@@ -50,8 +51,9 @@ def measure_seconds(kinds: Collection[str], corpus: Corpus, place: Place) -> Non
     ]
     while len(processes) < PROCESSES:
         print("measuring times", file=sys.stderr)
+        before = gflops()
         execute(place, *_BENCHMARK, *given, str(found))
-        processes.append(
-            {**json.loads(found.read_text(encoding="utf-8")), "commit": commit_of(place)}
-        )
+        measured = json.loads(found.read_text(encoding="utf-8"))
+        checks = [before, gflops()]
+        processes.append({**measured, "commit": commit_of(place), "gflops": checks})
         place.write_times(processes)

@@ -14,6 +14,7 @@ from nmt.errors import UserError
 from nmt.storage.files import atomic_write
 from nmt.text.lines import read_lines
 
+from ..trials.machine import usable_cores
 from .baseline import commit_of, execute
 from .corpus import Corpus
 from .place import Place
@@ -86,7 +87,9 @@ def make_all(runs: Sequence[Run], corpus: Corpus, place: Place) -> dict[str, str
     Returns the reason of each failure, by the run's name.
     """
     failed = place.make_all(
-        [Training(run, corpus, place) for run in runs], lambda training, _: make(training)
+        [Training(run, corpus, place) for run in runs],
+        lambda training, _: make(training),
+        corpus.minutes,
     )
     for run in runs:
         if run.name not in failed:  # their kept models are large, and measured now
@@ -178,7 +181,7 @@ def _describe(training: Training) -> dict[str, Any]:
         "skipped": progress["skipped"],
         "versions": training.read_json("versions"),
         "commit": commit_of(training.place),
-        "cores": os.cpu_count(),
+        "cores": usable_cores(),
         "tests": {},
     }
 

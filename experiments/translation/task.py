@@ -140,7 +140,7 @@ def _describe(
         f"{_MODELS[corpus.model_type]}, {_sizes(options)}, "
         f"vocabularies of {corpus.vocabulary_size:,}, batches of {options['batch_size']}, "
         f"{updates} updates of Adam with {step_size}. {len(results)} of {count} trainings "
-        f"are done{besides}, on {' and '.join(map(str, cores))} processor cores, "
+        f"are done{besides}, on at most {' and '.join(map(str, cores))} processor cores, "
         f"with commit {', '.join(commits)} and {libraries}.",
         *([f"Failed, and not reported: {', '.join(failed)}."] if failed else []),
         *corpus.remarks,

@@ -3,9 +3,9 @@
 import functools
 import json
 import math
-import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ from tqdm import tqdm
 from nmt.errors import UserError
 from nmt.storage.files import atomic_write, read_json
 
-from .memory import Restart, memory
+from .machine import Restart, memory, usable_cores
 
 ROOT = Path(__file__).parents[2]
 
@@ -116,21 +116,33 @@ class Book:
         return {trial: log for trial in trials if (log := self.read(trial))}
 
     def make_all(
-        self, trials: Sequence[Training], make: Callable[[Training, Path], Mapping[str, Any]]
+        self,
+        trials: Sequence[Training],
+        make: Callable[[Training, Path], Mapping[str, Any]],
+        minutes: float = 0,
     ) -> dict[str, str]:
-        """Makes the trainings that are not done. One that fails does not stop the others.
+        """Makes the trainings that are not done, and says before how long that takes.
 
-        Args: trials: The trainings, in order. make: Makes a training, from the checkpoints in a
-            folder if it has any, and returns the values of its log.
+        One that fails does not stop the others.
+
+        Args:
+            trials: The trainings, in order.
+            make: Makes a training, from the checkpoints in a folder if it has any, and returns the
+                values of its log.
+            minutes: How long a training took on two cores; 0 if that is not known.
 
         Returns:
             The reason of each failure, by the name of the training.
 
-        Raises: UserError: A log has other options. Restart: Trainings have left much memory behind;
-            the next call, in a new process, goes on.
+        Raises:
+            UserError: A log has other options.
+            Restart: Trainings have left much memory behind; the next call, in a new process, goes
+                on.
         """
         failed: dict[str, str] = {}
         missing = [trial for trial in trials if not self.read(trial)]
+        if missing:
+            print(_announcement(self.logs.name, len(missing), minutes), file=sys.stderr)
         bar = tqdm(
             missing, unit=" trainings", initial=len(trials) - len(missing), total=len(trials)
         )
@@ -145,8 +157,19 @@ class Book:
         return failed
 
 
+def _announcement(name: str, count: int, minutes: float) -> str:
+    """Returns what is trained now and how long it takes."""
+    trains = f"{name}: trains {count} network{'s' * (count != 1)}"
+    if not minutes:
+        return f"{trains}; how long that takes was never measured"
+    return f"{trains}, about {count * minutes / 60:.1f} hours on two cores; a second call continues"
+
+
 def provenance() -> dict[str, Any]:
-    """Returns the commit, the library versions and the number of cores."""
+    """Returns the commit, the library versions and the number of cores.
+
+    The logs of the kept reports have the number of cores of the machine.
+    """
     import keras  # not at the top, because only trainings need them
     import numpy as np
     import tensorflow as tf
@@ -154,7 +177,7 @@ def provenance() -> dict[str, Any]:
     return {
         "commit": commit_of_checkout(),
         "versions": {module.__name__: module.__version__ for module in (tf, keras, np)},
-        "cores": os.cpu_count(),
+        "cores": usable_cores(),
     }
 
 

@@ -18,7 +18,7 @@ from ..reporting.writer import told, write_report
 from .book import ROOT, Book, provenance
 from .fitting import train
 from .learning import Learning, claims_section, learning_section
-from .memory import Restart
+from .machine import Restart, gflops
 from .networks import Networks
 from .sections import Logs, share_section, step_sizes_section, times_section
 from .trial import SEEDS, Setting, Trial, TrialRow, best_step_sizes, grid_trials, seed_trials
@@ -50,6 +50,7 @@ class Experiment:
     published_times: Mapping[str, float] = field(default_factory=dict)
     about: Sequence[str] = ()  # paragraphs at the beginning of the report, in Markdown
     seeds: Sequence[int] = SEEDS  # the reported seeds
+    minutes: float = 0  # of a training on two cores; 0 if that was not measured
     rounds: int = 30  # rounds of the timing, in which all rows take turns
 
     def reproduce(self, data: str, so_far: bool, root: Path = ROOT) -> None:
@@ -112,9 +113,9 @@ def _make(book: Book, experiment: Experiment, networks: Networks) -> None:
         return train(trial, networks, folder)
 
     grid = grid_trials(experiment.rows, experiment.settings, experiment.step_sizes)
-    failed = book.make_all(grid, make)
+    failed = book.make_all(grid, make, experiment.minutes)
     best = best_step_sizes(book.read_all(grid), experiment.metric, experiment.step_sizes)
-    failed |= book.make_all(seed_trials(best, experiment.seeds), make)
+    failed |= book.make_all(seed_trials(best, experiment.seeds), make, experiment.minutes)
     if failed:
         raise UserError("; ".join(f"{name} failed: {why}" for name, why in failed.items()))
     wanted = {
@@ -141,8 +142,9 @@ def time_updates(experiment: Experiment, networks: Networks) -> dict[str, Any]:
     at that time.
 
     Returns: `seconds`, by setting, then by `XLA` or `plain`, then by row: the seconds of an update
-        in each round.
+        in each round. `gflops`, before and after: the speed of the machine.
     """
+    checks = [gflops()]
     named = {row.name: row for row in experiment.rows}
     if "layernorm" in named:
         named[AGAIN] = named["layernorm"]
@@ -160,7 +162,8 @@ def time_updates(experiment: Experiment, networks: Networks) -> dict[str, Any]:
             }
             seconds.setdefault(setting.name, {})[mode] = seconds_of(calls, experiment.rounds)
             keras.backend.clear_session()
-    return {"seconds": seconds, **provenance()}
+    checks.append(gflops())
+    return {"seconds": seconds, "gflops": checks, **provenance()}
 
 
 def _update(model: keras.Model, compiled: bool, batch: tuple[Any, Any]) -> Callable[[], object]:

@@ -19,6 +19,7 @@ from .trial import Setting, TrialRow, or_infinite
 
 FASTER = "learns faster than the model without a norm"
 NOT_IN_PAPERS = "not in the papers"
+_NOTE = "margin set after the trainings"
 
 Log = Mapping[str, Any]
 Done = Mapping[TrialRow, Mapping[int, Log]]  # the log of each seed of each row
@@ -52,30 +53,29 @@ class Comparison(NamedTuple):
     digits: int = 1  # decimals of the differences
 
     def questions(self, setting: Setting, rows: Done) -> list[Question]:
-        """Returns the claims about the rows of a setting that are done.
+        """Returns the claims about the rows of a setting, those that wait for a row included.
 
         Two kinds are equal within a quarter of LayerNorm's effect. Without such an effect there is
         nothing that another kind could be equal in, so there is no claim on equality.
         """
         logs = {row.name: each for row, each in rows.items()}
-        labels = {row.name: row.label for row in rows}
+        labels = {name: name for asked in self.hypotheses for name in (asked.one, asked.other)}
+        labels |= {row.name: row.label for row in rows}
         effect = self._differences(logs, "layernorm", "none")
         shown = (
             len(effect) > 1 and all(map(math.isfinite, effect)) and t_interval(effect).excludes(0)
         )
+        equality = {"margin": abs(mean(effect)) / 4, "note": _NOTE} if shown else {}
         return [
             Question(
-                **vars(asked)
-                | {"margin": abs(mean(effect)) / 4 if asked.outcome == "equal" else 0.0},
+                **vars(asked) | (equality if asked.outcome == "equal" else {}),
                 pair=f"{labels[asked.one]} minus {labels[asked.other]}, {setting.label}",
                 differences=self._differences(logs, asked.one, asked.other),
                 unit=f"{self.unit} in {self.label}, {setting.label}",
                 digits=self.digits,
             )
             for asked in self.hypotheses
-            if asked.setting in ("", setting.name)
-            and {asked.one, asked.other} <= logs.keys()
-            and (shown or asked.outcome != "equal")
+            if asked.setting in ("", setting.name) and (shown or asked.outcome != "equal")
         ]
 
     def _differences(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..reporting.section import Section
-from ..reporting.speed import Timed, speed_section
+from ..reporting.speed import Timed, checks_of, speed_section
 from ..reporting.tables import mean_share_section, step_size_section
 from .trial import GRID_SEED, Setting, Trial, TrialRow, lowest
 
@@ -65,8 +65,13 @@ def times_section(
     """Returns the section of what `time_updates` returned in each process, or `None` without any; see `Experiment`."""
     if not times:
         return None
+    checks = checks_of(times)
     timed = [
-        Timed(f"{setting.label}, {mode}", [each["seconds"][setting.name][mode] for each in times])
+        Timed(
+            f"{setting.label}, {mode}",
+            [each["seconds"][setting.name][mode] for each in times],
+            checks,
+        )
         for setting in settings_of(logs)
         for mode in times[0]["seconds"].get(setting.name, ())
     ]
@@ -74,7 +79,7 @@ def times_section(
         " and ".join(sorted({str(each[name]) for each in times})) for name in ("cores", "commit")
     )
     measured = times[0] if len(times) == 1 else {"processes": times}
-    text = f"On {cores} processor cores, commit {commits}; compiled by XLA, and as plain operations of a graph."
+    text = f"On {cores} processor cores at most, commit {commits}; compiled by XLA, and as plain operations of a graph."
     return speed_section(
         timed, {trial.row.name: trial.row.label for trial in logs}, published, text, measured
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...reporting.section import Section
-from ...reporting.speed import AGAIN, Timed, speed_section
+from ...reporting.speed import AGAIN, Timed, checks_of, speed_section
 from ..measure import AGAIN as SECOND
 from ..published import MACHINES, RESULTS
 from ..results import Result
@@ -51,4 +51,5 @@ def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -
         f"{MACHINES[first.row.model_type]}; ours has embedding {options['embedding_size']} and state "
         f"{options['state_size']}."
     )
-    return speed_section([Timed("XLA", seconds)], labels, rows | published, text, processes)
+    timed = Timed("XLA", seconds, checks_of(processes))
+    return speed_section([timed], labels, rows | published, text, processes)

@@ -5,7 +5,7 @@ pytest.importorskip("scipy")
 
 from matplotlib.figure import Figure
 
-from experiments.reporting.speed import AGAIN, Timed, speed_section
+from experiments.reporting.speed import AGAIN, Timed, checks_of, speed_section
 
 LAYERNORM = [1.0, 2.0, 0.5]
 
@@ -83,9 +83,13 @@ def test_the_unit_is_a_process(ratios, again, verdict):
     assert found.verdict("rmsnorm") == verdict
 
 
-@pytest.mark.parametrize(("without", "saved"), [(0.5, 0.2), (0.96, None)])
-def test_what_layernorm_adds_is_saved_in_part_where_it_adds_5_percent(without, saved):
-    kinds = {"none": without, "layernorm": 1.0, "rmsnorm": 0.9, AGAIN: 1.0}
-    process = {kind: [ratio * t for t in LAYERNORM] for kind, ratio in kinds.items()}
-    assert Timed("XLA", [process] * 5).saved("rmsnorm") == (saved and pytest.approx(saved))
-    assert Timed("XLA", [process]).saved("rmsnorm") is None
+@pytest.mark.parametrize(
+    ("checks", "refused"), [([], False), ([1, 1.09], False), ([1, 1.11], True)]
+)
+def test_times_of_a_machine_whose_speed_varies_are_refused(checks, refused):
+    found = timed([0.9, 1.8, 0.45])._replace(checks=checks)
+    assert found.verdict("rmsnorm").startswith("refused" if refused else "shown")
+
+
+def test_the_checks_of_a_log_are_one_or_several_speeds():
+    assert checks_of([{"gflops": 3}, {"gflops": [1, 2]}, {}]) == [3, 1, 2]

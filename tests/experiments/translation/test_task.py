@@ -171,7 +171,7 @@ def test_the_row_of_the_readme_is_added_to_table_2(tiny, ran, monkeypatch):
 def test_the_kept_report_follows_from_its_logs(tmp_path):
     """The invariances are left out: they are measured again, and rounding differs."""
     kept = ROOT / "experiments" / "results" / "multi30k"
-    unpack(kept, tmp_path / "experiments" / "logs" / "multi30k")
+    unpack(kept, "multi30k", tmp_path / "experiments" / "logs")
     reproduce("multi30k", so_far=True, root=tmp_path)
     made, expected = (
         (folder / "report.md").read_text().partition("## Invariances")

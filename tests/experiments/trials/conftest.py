@@ -9,7 +9,7 @@ from experiments.reporting.speed import PROCESSES
 from experiments.trials.book import Book
 from experiments.trials.experiment import Experiment
 from experiments.trials.learning import Learning
-from experiments.trials.memory import Restart
+from experiments.trials.machine import Restart
 from experiments.trials.networks import Networks
 from experiments.trials.probes import mean_share
 from experiments.trials.trial import Setting, Trial, TrialRow

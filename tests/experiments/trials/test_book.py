@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.trials.memory import Restart
+from experiments.trials.machine import Restart
 from experiments.trials.trial import TrialRow
 from nmt.errors import UserError
 from tests.experiments.trials.conftest import SETTING
@@ -76,6 +76,13 @@ def test_others_are_made_when_one_fails(book, trial):
     other = replace(trial, seed=2)
     assert book.make_all([trial, other], make) == {"rmsnorm-small-1": "because"}
     assert list(book.read_all([trial, other])) == [other]
+
+
+def test_how_much_is_trained_is_said_before(book, trial, capsys):
+    book.make_all([trial, replace(trial, seed=2)], lambda *_: {}, minutes=15)
+    book.make_all([trial, replace(trial, seed=3)], lambda *_: {})
+    said = capsys.readouterr().err
+    assert "2 networks, about 0.5 hours" in said and "1 network; how long" in said
 
 
 def test_nothing_is_made_if_a_log_has_other_options(book, trial):

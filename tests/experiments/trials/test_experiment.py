@@ -8,7 +8,7 @@ from experiments.reporting.speed import AGAIN, PROCESSES
 from experiments.trials import experiment
 from experiments.trials.book import Book
 from experiments.trials.experiment import Experiment, time_updates
-from experiments.trials.memory import Restart
+from experiments.trials.machine import Restart
 from tests.experiments.trials.conftest import EXPERIMENT, Signs
 
 
