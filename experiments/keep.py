@@ -79,7 +79,7 @@ def _translation(name: str, folder: Path, temporary: Path) -> Path:
 
 def main() -> None:
     places = [*RESULTS.glob(f"*/{ARCHIVE}"), *(ROOT / "experiments" / "logs").glob("*/*.json")]
-    of_plans = {each for plan in PLANS.values() for each in plan.corpora}
+    of_plans = set().union(*(plan.corpora for plan in PLANS.values()))
     known = {path.stem for path in CORPORA.glob("*.json")} | set(find_tasks())
     names = sorted({path.parent.name for path in places} & known - of_plans | PLANS.keys())
     parser = argparse.ArgumentParser(

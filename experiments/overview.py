@@ -76,11 +76,11 @@ def _times(reports: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
 
 def _judged(reports: Mapping[str, Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], str, str]]:
     """Returns each judged time with the name and the title of its report."""
-    return [
-        (each, name, report["title"])
-        for name, report in reports.items()
-        for each in report["sections"].get("speed", {}).get("data", {}).get("judged", ())
-    ]
+    found = []
+    for name, report in reports.items():
+        judged = report["sections"].get("speed", {}).get("data", {}).get("judged", ())
+        found += [(each, name, report["title"]) for each in judged]
+    return found
 
 
 def _at_the_papers_size() -> dict[str, str]:

@@ -15,15 +15,18 @@ def find_files(folder: Path, names: Iterable[str]) -> list[Path]:
     Raises:
         UserError: Some of them are missing.
     """
-    paths = {
-        name: [path for end in ("", ".gz") if (path := folder / f"{name}{end}").is_file()]
-        for name in names
-    }
-    if missing := [name for name, found in paths.items() if not found]:
+    paths = []
+    missing = []
+    for name in names:
+        candidates = (folder / name, folder / f"{name}.gz")
+        found = [path for path in candidates if path.is_file()]
+        paths += found[:1]
+        missing += [] if found else [name]
+    if missing:
         raise UserError(
             f"{folder} lacks {', '.join(missing)}; put these files there, plain or as .gz"
         )
-    return [found[0] for found in paths.values()]
+    return paths
 
 
 def read_bytes(path: Path) -> bytes:

@@ -43,7 +43,8 @@ def read_novels(data: str) -> dict[str, list[Sentence]]:
             f"{data} has no novels; give a folder of texts in English that end in .txt or .txt.gz"
         )
     names = [path.name.removesuffix(".gz").removesuffix(".txt") for path in paths]
-    if twice := {name for name in names if names.count(name) > 1}:
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
         raise UserError(
             f"{data} has {', '.join(sorted(twice))} twice, plain and as .gz; remove one of them"
         )
@@ -81,4 +82,4 @@ def split_sentences(text: str) -> list[Sentence]:
         found.append(text[start : end.end("closing")])
         start = end.end()
     found.append(text[start:])
-    return [words for sentence in found if (words := _WORD.findall(sentence))]
+    return list(filter(None, map(_WORD.findall, found)))

@@ -75,11 +75,11 @@ class Writers(Networks):
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
         points, _ = _shifted(self.data.valid[:_PROBED, : model.input_shape[1]])
         probe = keras.Model(model.input, [model.get_layer(name).input for name in LSTMS])
-        return {
-            f"{name} {what}": share
-            for name, inputs in zip(LSTMS, probe(points), strict=True)
-            for what, share in lstm_shares(model.get_layer(name).cell, inputs).items()
-        }
+        found: dict[str, float] = {}
+        for name, inputs in zip(LSTMS, probe(points), strict=True):
+            shares = lstm_shares(model.get_layer(name).cell, inputs)
+            found |= {f"{name} {what}": share for what, share in shares.items()}
+        return found
 
 
 def _shifted(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

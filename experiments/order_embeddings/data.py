@@ -1,5 +1,6 @@
 """Reads captions of images, and makes from two captions of each image a stand-in for its features."""
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -61,9 +62,7 @@ def read_corpus(data: str) -> Parts:
 def _read_split(folder: Path, name: str) -> list[tuple[list[str], ...]]:
     """Returns the words of the five captions of each image."""
     paths = find_files(folder, [f"{name}.{number}.en" for number in (*IMAGE, *CAPTIONS)])
-    columns = [
-        [_WORD.findall(line.lower()) for line in read_text(path).splitlines()] for path in paths
-    ]
+    columns = [list(map(_WORD.findall, read_text(path).lower().splitlines())) for path in paths]
     if len({len(lines) for lines in columns}) > 1:
         raise UserError(
             f"{folder}: files {name}.*.en have {', '.join(str(len(lines)) for lines in columns)} lines"
@@ -73,18 +72,16 @@ def _read_split(folder: Path, name: str) -> list[tuple[list[str], ...]]:
 
 def _words(captions: Iterable[tuple[list[str], ...]]) -> Iterator[str]:
     """Yields the words of some captions of each image."""
-    return (word for of_image in captions for caption in of_image for word in caption)
+    for of_image in captions:
+        yield from itertools.chain(*of_image)
 
 
 def _counts(texts: list[tuple[list[str], ...]], features: dict[str, int]) -> sparse.csr_matrix:
     """Returns how often each word stands in the captions that stand for an image, `[images, FEATURES]`."""
-    cells = [
-        (image, features[word])
-        for image, captions in enumerate(texts)
-        for caption in captions[: len(IMAGE)]
-        for word in caption
-        if word in features
-    ]
+    cells = []
+    for image, captions in enumerate(texts):
+        words = itertools.chain(*captions[: len(IMAGE)])
+        cells += [(image, features[word]) for word in words if word in features]
     rows, columns = np.array(cells, np.int64).reshape(-1, 2).T
     return sparse.csr_matrix(
         (np.ones(len(cells), np.float32), (rows, columns)), (len(texts), len(features))

@@ -38,10 +38,8 @@ def retrieval_scores(images: np.ndarray, captions: np.ndarray) -> dict[str, floa
         "caption": 1 + (penalties <= best).sum(1) - (own <= best).sum(1),
         "image": (penalties <= own.reshape(-1)).sum(0),
     }
-    found = {
-        f"{side}_r{k}": 100 * float(np.mean(rank <= k))
-        for side, rank in ranks.items()
-        for k in WITHIN
-    }
+    found = {}
+    for side, rank in ranks.items():
+        found |= {f"{side}_r{k}": 100 * float(np.mean(rank <= k)) for k in WITHIN}
     means = {f"{side}_rank": float(np.mean(rank)) for side, rank in ranks.items()}
     return {**found, **means, "missed": 100 - sum(found.values()) / len(found)}

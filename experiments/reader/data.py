@@ -77,17 +77,12 @@ def read_corpus(data: str) -> Parts:
             f"{data}: too few passages have several names; give more and longer novels in English"
         )
     train, *held_out = parts
-    chosen = (
-        generator.choice(len(part), min(_MOST, len(part)), replace=False) for part in held_out
-    )
-    parts = [
-        train,
-        *(
-            [part[number] for number in numbers]
-            for part, numbers in zip(held_out, chosen, strict=True)
-        ),
-    ]
-    text = (word.lower() for each in train for word in each.passage if isinstance(word, str))
+    parts = [train]
+    for part in held_out:
+        chosen = generator.choice(len(part), min(_MOST, len(part)), replace=False)
+        parts.append([part[number] for number in chosen])
+    passages = itertools.chain.from_iterable(each.passage for each in train)
+    text = (word.lower() for word in passages if isinstance(word, str))
     words = most_frequent(text, WORDS - FIRST_ENTITY - ENTITIES, first=FIRST_ENTITY + ENTITIES)
     return Parts(*(_encode(part, words) for part in parts))
 
@@ -155,15 +150,15 @@ def most_frequent_wrong(part: Part) -> float:
 
 
 def _encode(clozes: list[Cloze], words: dict[str, int]) -> Part:
+    def number(word: str | int | None) -> int:
+        if word is None:
+            return GAP
+        if isinstance(word, int):
+            return FIRST_ENTITY + word
+        return words.get(word.lower(), UNKNOWN)
+
     def ids(text: list[str | int | None]) -> list[int]:
-        return [
-            GAP
-            if word is None
-            else FIRST_ENTITY + word
-            if isinstance(word, int)
-            else words.get(word.lower(), UNKNOWN)
-            for word in text
-        ]
+        return list(map(number, text))
 
     questions = np.full((len(clozes), SENTENCE[1]), PADDING, np.int32)
     for row, each in zip(questions, clozes, strict=True):

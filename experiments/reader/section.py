@@ -1,5 +1,7 @@
 """What the report on the attentive reader says of learning, and the error of a simple answer."""
 
+import itertools
+
 from ..reporting.judging import Hypothesis
 from ..reporting.section import Section
 from ..trials.learning import FASTER, Column, Comparison, Curve, Learning, best, mean_of
@@ -50,10 +52,12 @@ _NAMES = {
 
 def _against_batch(words: str) -> list[Hypothesis]:
     """Returns that a value of LayerNorm and of RMSNorm is lower than those of both kinds of batch normalization."""
+    pairs = itertools.product(
+        (("layernorm", _B), ("rmsnorm", _Z)), ("batchnorm", "batchnorm-everywhere")
+    )
     return [
         Hypothesis(one, other, "lower", f"{_NAMES[one]} {words} {_NAMES[other]}", paper)
-        for one, paper in (("layernorm", _B), ("rmsnorm", _Z))
-        for other in ("batchnorm", "batchnorm-everywhere")
+        for (one, paper), other in pairs
     ]
 
 

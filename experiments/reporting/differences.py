@@ -61,11 +61,10 @@ def _plot(figure: Figure, judged: Sequence[Judged]) -> None:
     all_axes = figure.subplots(len(groups), 1, squeeze=False, height_ratios=heights)[:, 0]
     for axes, found in zip(all_axes, groups, strict=True):
         draw_differences(axes, found)
-    legend = {
-        label: each
-        for axes in all_axes
-        for each, label in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
+    legend = {}
+    for axes in all_axes:
+        handles, labels = axes.get_legend_handles_labels()
+        legend |= dict(zip(labels, handles, strict=True))
     figure.legend(
         legend.values(), legend.keys(), loc="outside lower center", ncols=4, frameon=False
     )

@@ -143,7 +143,7 @@ class Judged(NamedTuple):
             return "not shown" + " after Holm's correction" * bool(self.direction)
         margin = f"{asked.margin:.{asked.digits + 1}f}".rstrip("0").rstrip(".")
         inside = asked.p <= LEVEL
-        sign = "±" if asked.bound is None else "-" if asked.bound < 0 else "+"
+        sign = "±" if asked.bound is None else f"{asked.bound:+}"[0]
         place = f"90% interval {self._narrow()}, margin {sign}{margin}"
         also = f"; {self.direction}" if self.direction else ""
         corrected = " after Holm's correction" if inside and not shown else ""

@@ -1,5 +1,6 @@
 """The section of the time of an update, for all tasks, and its verdict."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
@@ -94,12 +95,17 @@ def speed_section(
     kinds = [kind for kind in (*labels, AGAIN) if kind in timed[0].processes[0]]
     names = {**labels, AGAIN: "LayerNorm, a second model"}
     ratios = {kind: taken / published["layernorm"] for kind, taken in published.items()}
+    known = [kind for kind in _JUDGED if kind in ratios and kind in kinds]
     judged = [
         _judged(each, kind, names[kind], ratios[kind])
-        for kind in _JUDGED
-        if kind in ratios and kind in kinds
-        for each in timed
+        for kind, each in itertools.product(known, timed)
     ]
+    heads = [f"{each.label}: {head}" for each, head in itertools.product(timed, ("ms", "ratio"))]
+    rows = []
+    for kind in kinds:
+        cells = [(f"{each.milliseconds(kind):.1f}", told(each.ratio(kind))) for each in timed]
+        paper = f"{ratios[kind]:.2f}" if kind in ratios else ""
+        rows.append([names[kind], *itertools.chain(*cells), paper])
     return Section(
         name="speed",
         title="Time of an update",
@@ -112,23 +118,8 @@ def speed_section(
             "are medians over the processes; their quotient can differ from the ratio, which compares "
             "kinds within each process."
         ],
-        columns=[
-            "",
-            *(f"{each.label}: {head}" for each in timed for head in ("ms", "ratio")),
-            "paper: ratio",
-        ],
-        rows=[
-            [
-                names[kind],
-                *(
-                    cell
-                    for each in timed
-                    for cell in (f"{each.milliseconds(kind):.1f}", told(each.ratio(kind)))
-                ),
-                f"{ratios[kind]:.2f}" if kind in ratios else "",
-            ]
-            for kind in kinds
-        ],
+        columns=["", *heads, "paper: ratio"],
+        rows=rows,
         data={"measured": data, "judged": judged},
         plot=lambda figure: _plot(figure, timed, [names[kind] for kind in kinds], kinds, ratios),
         claims=[_claim(each) for each in judged],
@@ -137,8 +128,8 @@ def speed_section(
 
 def checks_of(processes: Sequence[Mapping[str, Any]]) -> list[float]:
     """Returns the speeds of the machine that the logs of some processes have."""
-    found = [each["gflops"] for each in processes if "gflops" in each]
-    return [float(speed) for each in found for speed in np.atleast_1d(each)]
+    found = [np.atleast_1d(each["gflops"]) for each in processes if "gflops" in each]
+    return np.concatenate([[], *found]).tolist()
 
 
 def _told_checks(timed: Timed) -> str:

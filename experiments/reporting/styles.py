@@ -52,14 +52,14 @@ def styles(rows: Mapping[T, tuple[str, bool]]) -> dict[T, Style]:
             have its colour.
     """
     colors, markers, dashes = map(itertools.cycle, (OTHERS, _MARKERS, _DASHES))
-    return {
-        row: KINDS[kind]
-        if of_paper
-        else Style(
-            KINDS[kind].color if kind in KINDS else next(colors), next(markers), next(dashes)
-        )
-        for row, (kind, of_paper) in rows.items()
-    }
+    found = {}
+    for row, (kind, of_paper) in rows.items():
+        if of_paper:
+            found[row] = KINDS[kind]
+        else:
+            color = KINDS[kind].color if kind in KINDS else next(colors)
+            found[row] = Style(color, next(markers), next(dashes))
+    return found
 
 
 def draw_seeds(

@@ -1,5 +1,6 @@
 """Sections of a single table: the grid of learning rates, and the share of the mean in the input of every norm."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from statistics import mean
 from typing import Any
@@ -21,7 +22,10 @@ def step_size_section(grid: Grid, label: str, digits: int, data: Any) -> Section
     """
     if not grid:
         return None
-    sizes = sorted({size for rows in grid.values() for found in rows.values() for size in found})
+    cells: dict[tuple[str, str], Mapping[float, float]] = {}
+    for setting, rows in grid.items():
+        cells |= {(row, setting): found for row, found in rows.items()}
+    sizes = sorted(set().union(*cells.values()))
     return Section(
         name="step_sizes",
         title="Learning rates",
@@ -31,19 +35,15 @@ def step_size_section(grid: Grid, label: str, digits: int, data: Any) -> Section
         ],
         columns=["", *(f"{size:.2g}" for size in sizes)],
         rows=[
-            [
-                ", ".join(filter(None, (row, setting))),
-                *(_cell(found.get(size), digits) for size in sizes),
-            ]
-            for setting, rows in grid.items()
-            for row, found in rows.items()
+            [", ".join(filter(None, names)), *_cells(found, sizes, digits)]
+            for names, found in cells.items()
         ],
         data=data,
     )
 
 
-def _cell(value: float | None, digits: int) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
+def _cells(found: Mapping[float, float], sizes: Sequence[float], digits: int) -> list[str]:
+    return [f"{found[size]:.{digits}f}" if size in found else "" for size in sizes]
 
 
 def mean_share_section(
@@ -58,7 +58,7 @@ def mean_share_section(
     """
     if not rows:
         return None
-    times = list(dict.fromkeys(when for seeds in rows.values() for when in seeds[0]))
+    times = list(dict.fromkeys(itertools.chain(*(seeds[0] for seeds in rows.values()))))
     return Section(
         name="mean_share",
         title="How much of a norm's input is its mean",
@@ -74,10 +74,10 @@ def mean_share_section(
 
 
 def _shares(seeds: Sequence[Shares], times: Sequence[str]) -> list[str]:
-    found = {when: [shares[when].values() for shares in seeds if when in shares] for when in times}
-    means = [
-        f"{mean(map(mean, each)):.1%}" if len(each) == len(seeds) else "" for each in found.values()
-    ]
-    last = [shares[list(shares)[-1]] for shares in seeds]
-    norms = [mean(each[norm] for each in last) for norm in last[0]]
+    means = []
+    for when in times:
+        found = [shares[when].values() for shares in seeds if when in shares]
+        means.append(f"{mean(map(mean, found)):.1%}" if len(found) == len(seeds) else "")
+    last = [list(shares.values())[-1] for shares in seeds]
+    norms = list(map(mean, zip(*(each.values() for each in last), strict=True)))
     return [*means, f"{min(norms):.1%} to {max(norms):.1%}"]

@@ -1,7 +1,9 @@
 """Writes a report: report.md, report.json, and a PNG per picture."""
 
+import itertools
 import json
 import math
+import operator
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,14 +40,13 @@ def write_report(
     for section in sections:
         if section.plot:
             write_picture(section, temporary)
-    claims = [claim for section in sections for claim in section.claims]
+    claims = list(itertools.chain(*(section.claims for section in sections)))
     text = "\n\n".join([f"# {title}", *_claims(claims), *about, *map(_markdown, sections)]) + "\n"
     facts = {**facts, "claims": [claim._asdict() for claim in claims]}
     shown = ("title", "columns", "rows", "data")
-    found = {
-        **facts,
-        "sections": {each.name: {key: getattr(each, key) for key in shown} for each in sections},
-    }
+    values = operator.attrgetter(*shown)
+    tables = {each.name: dict(zip(shown, values(each), strict=True)) for each in sections}
+    found = {**facts, "sections": tables}
     (temporary / "report.md").write_text(text, encoding="utf-8")
     (temporary / "report.json").write_text(
         json.dumps(_finite(found), indent=2, allow_nan=False) + "\n", encoding="utf-8"

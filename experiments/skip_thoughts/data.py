@@ -1,5 +1,6 @@
 """Sentences of novels with the sentences before and after them."""
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -33,7 +34,8 @@ def read_corpus(data: str) -> Parts:
         UserError: A part has no three sentences in a row that are short enough.
     """
     train, valid = hold_out(read_novels(data), _HELD_OUT, parts=1)
-    text = (word.lower() for novel in train for sentence in novel for word in sentence)
+    sentences = itertools.chain(*train)
+    text = map(str.lower, itertools.chain.from_iterable(sentences))
     words = most_frequent(text, WORDS - END - 1, first=END + 1)
     parts = [_encode(part, words) for part in (train, valid)]
     if not all(len(part.middles) for part in parts):
@@ -53,7 +55,7 @@ def to_ids(sentences: list[Sentence], words: dict[str, int]) -> np.ndarray:
 
 
 def _encode(novels: list[list[Sentence]], words: dict[str, int]) -> Part:
-    sentences = [sentence for novel in novels for sentence in novel]
+    sentences = list(itertools.chain(*novels))
     number = np.repeat(np.arange(len(novels)), [len(novel) for novel in novels])  # of the novel
     fits = np.array([len(sentence) <= LONGEST for sentence in sentences], bool)
     together = fits[:-2] & fits[1:-1] & fits[2:] & (number[:-2] == number[2:])

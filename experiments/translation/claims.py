@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..reporting.judging import Hypothesis, Question, paired
 from .plan import read_rows
-from .results import Result
+from .results import Result, by_row
 
 MARGIN = 0.5  # BLEU
 _NONE = "the model without a norm"
@@ -65,7 +65,8 @@ def questions(
     done: dict[str, dict[int, Result]] = {}
     for each in results:
         done.setdefault(each.row.name, {})[each.seed] = each
-    labels = {row.name: row.label for row in [*read_rows(), *(each.row for each in results)]}
+    rows = [*read_rows(), *by_row(results)]
+    labels = {row.name: row.label for row in rows}
     found = []
     for asked in hypotheses:
         measure = MEASURES[asked.measure or "bleu"]

@@ -1,6 +1,7 @@
 """A corpus: text and training options, declared in a file of `corpora/`."""
 
 import gzip
+import itertools
 import json
 import shutil
 import zlib
@@ -60,7 +61,8 @@ class Corpus:
     origin: Path | None = None  # the folder of the files, if `corpus` is `None`
 
     def __post_init__(self):
-        if missing := _NEEDED - self.options.keys():
+        missing = _NEEDED - self.options.keys()
+        if missing:
             raise ValueError(f"options lack {', '.join(sorted(missing))}")
 
     @property
@@ -76,7 +78,8 @@ class Corpus:
     @property
     def names(self) -> list[str]:
         """The names of its files."""
-        return [f"{part}.{language}" for part in self.parts for language in self.languages]
+        pairs = itertools.product(self.parts, self.languages)
+        return [f"{part}.{language}" for part, language in pairs]
 
     def files(self, part: str, folder: Path) -> list[str]:
         """Returns the files of a part, source and target, in the folder that `prepare` fills."""
@@ -101,7 +104,8 @@ class Corpus:
         Raises:
             UserError: The corpus has options for an unknown row.
         """
-        if unknown := self.rows.keys() - {row.name for row in rows}:
+        unknown = self.rows.keys() - {row.name for row in rows}
+        if unknown:
             raise UserError(
                 f"{self.name} has options for {', '.join(sorted(unknown))}, which rows/ does not have"
             )

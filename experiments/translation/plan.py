@@ -1,11 +1,13 @@
 """The trainings: every row of `rows/` with every seed, and the grid of learning rates from which rows take the best."""
 
+import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from nmt.errors import UserError
 
 from ..trials.trial import GRID_SEED, rows_of
 from . import rows
+from .corpus import Corpus
 from .row import Row, Run
 
 
@@ -16,7 +18,8 @@ def read_rows() -> list[Row]:
         another row's kind.
     """
     found = rows_of(rows)
-    if taken := {row.name for row in found if row.build} & {row.kind for row in found}:
+    taken = {row.name for row in found if row.build} & {row.kind for row in found}
+    if taken:
         raise UserError(
             f"{', '.join(sorted(taken))} is the kind of another row; give the new row another name"
         )
@@ -46,6 +49,12 @@ def seed_runs(
             )
 
 
+def corpus_runs(corpus: Corpus) -> list[Run]:
+    """Returns the runs of a corpus whose rows all have the learning rate of its options."""
+    return list(seed_runs(dict.fromkeys(corpus.adapt(read_rows())), corpus.seeds))
+
+
 def grid_runs(rows: Iterable[Row], step_sizes: Sequence[float]) -> list[Run]:
     """Returns the runs with every learning rate, of the rows that choose one."""
-    return [Run(row, GRID_SEED, each) for each in step_sizes for row in rows if row.chooses]
+    choosing = [row for row in rows if row.chooses]
+    return [Run(row, GRID_SEED, each) for each, row in itertools.product(step_sizes, choosing)]

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from operator import methodcaller
 from pathlib import Path
 from statistics import mean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..reporting.differences import differences_section
 from ..reporting.intervals import signed, spread, t_interval
@@ -14,8 +15,9 @@ from ..reporting.writer import write_report
 from .claims import MEASURES
 from .corpus import read_corpus
 from .place import Place
-from .plan import read_rows, seed_runs
+from .plan import corpus_runs, read_rows
 from .results import Result, by_row, read_results
+from .row import Row
 
 
 class Contrast(NamedTuple):
@@ -33,10 +35,11 @@ class Contrast(NamedTuple):
             if each.row.name in found:
                 found[each.row.name][each.seed] = value(each)
         seeds = sorted(set.intersection(*map(set, found.values())))
-        return [
-            sum(weight * found[name][seed] for name, weight in self.weights.items())
-            for seed in seeds
-        ]
+        total = dict.fromkeys(seeds, 0.0)
+        for name, weight in self.weights.items():
+            for seed in seeds:
+                total[seed] += weight * found[name][seed]
+        return list(total.values())
 
 
 class Plan(NamedTuple):
@@ -64,7 +67,7 @@ class Plan(NamedTuple):
         wanted = 0
         for name in self.corpora:
             corpus = read_corpus(name)
-            runs = list(seed_runs(dict.fromkeys(corpus.adapt(read_rows())), corpus.seeds))
+            runs = corpus_runs(corpus)
             results = results + read_results(runs, corpus, Place(name, root))
             wanted = wanted + len(runs)
         if not results:
@@ -135,7 +138,9 @@ def _cell(values: Sequence[float], digits: int) -> str:
 def _values(results: Sequence[Result], tests: Sequence[str]) -> Section:
     """Returns the section of the values of the kinds that have all their seeds."""
     whole = {row: done for row, done in by_row(results).items() if len(done) == row.seeds}
-    measures = {name: MEASURES[name].value for name in ("bleu", "chrf", "valid_loss", "train_loss")}
+    data: list[dict[str, Any]] = []
+    for row, done in whole.items():
+        data += [_value(row, each) for each in done]
     return Section(
         name="values",
         title="The values of each kind",
@@ -151,31 +156,28 @@ def _values(results: Sequence[Result], tests: Sequence[str]) -> Section:
             "validation loss",
             "training loss",
         ],
-        rows=[
-            [
-                row.label,
-                str(len(done)),
-                spread([each.bleu for each in done], 2),
-                *(spread([each.test(test) for each in done]) for test in tests),
-                spread([each.chrf for each in done]),
-                *(
-                    _loss([measures[name](each) for each in done])
-                    for name in ("valid_loss", "train_loss")
-                ),
-            ]
-            for row, done in whole.items()
-        ],
-        data=[
-            {
-                "row": row.name,
-                "seed": each.seed,
-                **{name: value(each) for name, value in measures.items()},
-                "seconds": each.log["validations"][-1]["seconds"],
-            }
-            for row, done in whole.items()
-            for each in done
-        ],
+        rows=[_cells(row, done, tests) for row, done in whole.items()],
+        data=data,
     )
+
+
+def _cells(row: Row, done: Sequence[Result], tests: Sequence[str]) -> list[str]:
+    found = {name: list(map(measure.value, done)) for name, measure in MEASURES.items()}
+    of_tests = [spread(list(map(methodcaller("test", test), done))) for test in tests]
+    losses = [_loss(found[name]) for name in ("valid_loss", "train_loss")]
+    bleu = spread(found["bleu"], 2)
+    return [row.label, str(len(done)), bleu, *of_tests, spread(found["chrf"]), *losses]
+
+
+def _value(row: Row, result: Result) -> dict[str, Any]:
+    """Returns the values of a training, in JSON types."""
+    names = ("bleu", "chrf", "valid_loss", "train_loss")
+    return {
+        "row": row.name,
+        "seed": result.seed,
+        **{name: MEASURES[name].value(result) for name in names},
+        "seconds": result.log["validations"][-1]["seconds"],
+    }
 
 
 def level(results: Sequence[Result], row: str) -> str:

@@ -7,22 +7,18 @@ from .claims import MARGIN, MEASURES, questions
 from .planned import Contrast, Plan, level
 from .results import Result
 
-_MODELS = {  # with the seeds of RMSNorm and of pRMSNorm
-    "multi30k_rnn": ("RNN", 8, 8),
-    "multi30k_pre": ("Transformer, pre-norm", 5, 3),
-    "multi30k_post": ("Transformer, post-norm", 6, 0),
-}
-_PAIRS = [
-    (corpus, model, kind, name, count)
-    for corpus, (model, *seeds) in _MODELS.items()
-    for kind, name, count in zip(
-        ("rmsnorm", "prmsnorm"), ("RMSNorm", "pRMSNorm"), seeds, strict=True
-    )
-    if count
-]
+_RNN = ("multi30k_rnn", "RNN")
+_PRE = ("multi30k_pre", "Transformer, pre-norm")
+_POST = ("multi30k_post", "Transformer, post-norm")
+_PAIRS = (  # corpus, model, kind, its name, and the number of seeds
+    (*_RNN, "rmsnorm", "RMSNorm", 8),
+    (*_RNN, "prmsnorm", "pRMSNorm", 8),
+    (*_PRE, "rmsnorm", "RMSNorm", 5),
+    (*_PRE, "prmsnorm", "pRMSNorm", 3),
+    (*_POST, "rmsnorm", "RMSNorm", 6),
+)
 _COMPARED = [(*pair[:4], "LayerNorm") for pair in _PAIRS] + [
-    ("multi30k_pre", _MODELS["multi30k_pre"][0], "rmsnorm-offset", "RMSNorm with an offset", other)
-    for other in ("LayerNorm", "RMSNorm")
+    (*_PRE, "rmsnorm-offset", "RMSNorm with an offset", other) for other in ("LayerNorm", "RMSNorm")
 ]
 
 
@@ -101,8 +97,11 @@ def _on_training_loss(
         claims: The contrast and the outcome of each, by its words.
         margin: The margin of all.
     """
-    done = [{each.seed for each in results if each.row.name == kind} for kind in kinds]
-    whole = [each for each in results if each.seed in set.intersection(*done)]
+    done: dict[str, set[int]] = {kind: set() for kind in kinds}
+    for each in results:
+        done.get(each.row.name, set()).add(each.seed)
+    seeds = set.intersection(*done.values())
+    whole = [each for each in results if each.seed in seeds]
     measure = MEASURES["train_loss"]
     return [
         Question(

@@ -66,8 +66,12 @@ def read_results(runs: Iterable[Run], corpus: Corpus, place: Place) -> list[Resu
     Raises:
         UserError: A log is of a run with other options.
     """
-    done = {run: log for run in runs if (log := place.read(Training(run, corpus, place)))}
-    return [Result(run.row, run.seed, log, corpus.sentences) for run, log in done.items()]
+    found = []
+    for run in runs:
+        log = place.read(Training(run, corpus, place))
+        if log:
+            found.append(Result(run.row, run.seed, log, corpus.sentences))
+    return found
 
 
 def by_row(results: Iterable[Result]) -> dict[Row, list[Result]]:
@@ -99,6 +103,7 @@ def choose(
     for row in rows:
         if "learning_rate" in row.options:
             found[row] = None
-        elif chosen := best.get(row.step_size_of or row.name):
+        elif (row.step_size_of or row.name) in best:
+            chosen = best[row.step_size_of or row.name]
             found[row] = chosen.log["options"]["learning_rate"]
     return found

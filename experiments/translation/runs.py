@@ -145,7 +145,8 @@ def _tested(training: Training, call: Callable[..., None]) -> dict[str, Any]:
     sources = place.run(run) / "sources"
     output = place.run(run) / "translations"
     with atomic_write(sources) as file:
-        file.writelines(f"{line}\n" for source, _ in files.values() for line in _lines(source))
+        for source, _ in files.values():
+            file.writelines(f"{line}\n" for line in _lines(source))
     call(
         "nmt", "translate", "-m", str(place.model(run)), "-i", str(sources), "-o", str(output), "-n"
     )
@@ -193,6 +194,6 @@ def portable(options: dict[str, Any]) -> dict[str, Any]:
         return Path(value).name if isinstance(value, str) else value
 
     return {
-        key: [name(each) for each in value] if isinstance(value, list) else name(value)
+        key: list(map(name, value)) if isinstance(value, list) else name(value)
         for key, value in options.items()
     }

@@ -1,5 +1,6 @@
 """Trains every row on a corpus, measures, and reports: the task `translation`."""
 
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from .claims import questions
 from .corpus import Corpus, prepare, read_corpus
 from .measure import measure_seconds
 from .place import Place
-from .plan import grid_runs, read_rows, seed_runs
+from .plan import corpus_runs, grid_runs, read_rows, seed_runs
 from .plans import PLANS, plan_of
 from .results import Result, choose, read_results
 from .runs import make_all
@@ -49,8 +50,10 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int]
     corpora = [
         read_corpus(name) for name in (PLANS[data].corpora if data in PLANS else [data or _DATA])
     ]
-    runs = (seed_runs(dict.fromkeys(corpus.adapt(read_rows())), corpus.seeds) for corpus in corpora)
-    if unknown := sorted({*seeds} - {run.seed for of_corpus in runs for run in of_corpus}):
+    runs = itertools.chain(*map(corpus_runs, corpora))
+    known = {run.seed for run in runs}
+    unknown = sorted({*seeds} - known)
+    if unknown:
         raise UserError(f"--seeds: no row is trained with the seed {', '.join(map(str, unknown))}")
     for corpus in corpora:
         place = Place(corpus.name, root)
@@ -122,14 +125,14 @@ def _describe(
     """Returns the beginning of the report, in words and as JSON."""
     logs = [result.log for result in [*results, *grid]]
     options = corpus.options
-    commits, cores = (sorted({log[name] for log in logs}) for name in ("commit", "cores"))
-    versions = {
-        name: sorted({log["versions"][name] for log in logs}) for name in logs[0]["versions"]
-    }
+    commits = sorted({log["commit"] for log in logs})
+    cores = sorted({log["cores"] for log in logs})
+    versions = {}
+    for name in logs[0]["versions"]:
+        versions[name] = sorted({log["versions"][name] for log in logs})
     libraries = ", ".join(f"{name} {' and '.join(found)}" for name, found in versions.items())
-    updates = " or ".join(
-        f"{each:,}" for each in sorted({each.log["options"]["finish_after"] for each in results})
-    )
+    lengths = sorted({each.log["options"]["finish_after"] for each in results})
+    updates = " or ".join(f"{each:,}" for each in lengths)
     step_size = (
         "a learning rate for each row"
         if corpus.step_sizes

@@ -61,7 +61,8 @@ class Book:
         Raises:
             UserError: The log has other options.
         """
-        if not (log := self.read_file(trial.name)):
+        log = self.read_file(trial.name)
+        if not log:
             return None
         self.require_same(self.logs / f"{trial.name}.json", trial.options_of(log), trial.options)
         return log
@@ -113,7 +114,8 @@ class Book:
 
     def read_all(self, trials: Iterable[Training]) -> dict[Training, dict[str, Any]]:
         """Returns the logs of the trials that are done."""
-        return {trial: log for trial in trials if (log := self.read(trial))}
+        found = {trial: self.read(trial) for trial in trials}
+        return {trial: log for trial, log in found.items() if log}
 
     def make_all(
         self,

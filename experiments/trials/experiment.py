@@ -118,23 +118,17 @@ def _make(book: Book, experiment: Experiment, networks: Networks) -> None:
     failed |= book.make_all(seed_trials(best, experiment.seeds), make, experiment.minutes)
     if failed:
         raise UserError("; ".join(f"{name} failed: {why}" for name, why in failed.items()))
-    wanted = {
-        (at.name, row.name) for at in experiment.settings for row in experiment.rows
-    }  # a new one: all again
-    times = [
-        each
-        for each in book.read_times()
-        if wanted
-        <= {
-            (at, row)
-            for at, modes in each["seconds"].items()
-            for mode in modes.values()
-            for row in mode
-        }
-    ]
+    times = [each for each in book.read_times() if _times_all(each, experiment)]
     if len(times) < PROCESSES:
         book.write_times([*times, time_updates(experiment, networks)])
         raise Restart  # so that each process measures once
+
+
+def _times_all(times: Mapping[str, Any], experiment: Experiment) -> bool:
+    """Returns whether a process timed all rows; if one is new, all are timed again."""
+    timed = [times["seconds"].get(each.name, {}).get("XLA", {}) for each in experiment.settings]
+    names = {row.name for row in experiment.rows}
+    return all(names <= each.keys() for each in timed)
 
 
 def time_updates(experiment: Experiment, networks: Networks) -> dict[str, Any]:

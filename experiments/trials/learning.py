@@ -1,6 +1,8 @@
 """The section that every Keras task begins with: how its kinds of normalization learn, and how they compare."""
 
+import itertools
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from statistics import mean
 from types import MappingProxyType
@@ -59,8 +61,7 @@ class Comparison(NamedTuple):
         nothing that another kind could be equal in, so there is no claim on equality.
         """
         logs = {row.name: each for row, each in rows.items()}
-        labels = {name: name for asked in self.hypotheses for name in (asked.one, asked.other)}
-        labels |= {row.name: row.label for row in rows}
+        labels = {row.name: row.label for row in rows}
         effect = self._differences(logs, "layernorm", "none")
         shown = (
             len(effect) > 1 and all(map(math.isfinite, effect)) and t_interval(effect).excludes(0)
@@ -69,7 +70,8 @@ class Comparison(NamedTuple):
         return [
             Question(
                 **vars(asked) | (equality if asked.outcome == "equal" else {}),
-                pair=f"{labels[asked.one]} minus {labels[asked.other]}, {setting.label}",
+                pair=f"{labels.get(asked.one, asked.one)} minus "
+                f"{labels.get(asked.other, asked.other)}, {setting.label}",
                 differences=self._differences(logs, asked.one, asked.other),
                 unit=f"{self.unit} in {self.label}, {setting.label}",
                 digits=self.digits,
@@ -99,19 +101,20 @@ class Learning(NamedTuple):
 
 def learning_section(logs: Logs, learning: Learning) -> Section | None:
     """Returns the section, or `None` if no reported seed is done."""
-    done = {setting: rows for setting in settings_of(logs) if (rows := logs_by_row(logs, setting))}
+    every = {setting: logs_by_row(logs, setting) for setting in settings_of(logs)}
+    done = {setting: rows for setting, rows in every.items() if rows}
     if not done:
         return None
-    cells = [
-        [
-            f"{row.label}, {setting.label}",
-            str(len(found)),
-            _step_size(found),
-            *_values(learning, row, found),
-        ]
-        for setting, rows in done.items()
-        for row, found in rows.items()
-    ]
+    cells = []
+    data: dict[str, dict[str, Any]] = {}
+    for setting, rows in done.items():
+        data[setting.name] = {}
+        for row, found in rows.items():
+            values = _values(learning, row, found)
+            head = [f"{row.label}, {setting.label}", str(len(found)), _step_size(found)]
+            cells.append([*head, *values])
+            of_seeds = {str(seed): _data(learning, log) for seed, log in found.items()}
+            data[setting.name][row.name] = of_seeds
     return Section(
         name="learning",
         title=learning.title,
@@ -119,13 +122,7 @@ def learning_section(logs: Logs, learning: Learning) -> Section | None:
         columns=["", "seeds", "learning rate", *(column.label for column in learning.columns)]
         + (["published"] if learning.published else []),
         rows=cells,
-        data={
-            setting.name: {
-                row.name: {str(seed): _data(learning, log) for seed, log in found.items()}
-                for row, found in rows.items()
-            }
-            for setting, rows in done.items()
-        },
+        data=data,
         plot=lambda figure: _plot(figure, done, learning.curves),
     )
 
@@ -143,12 +140,9 @@ def faster(paper: str) -> list[Hypothesis]:
 
 def claims_section(logs: Logs, comparisons: Sequence[Comparison]) -> Section | None:
     """Returns the section of the claims on learning, or `None` without any that is about rows that are done."""
-    asked = [
-        question
-        for comparison in comparisons
-        for setting in settings_of(logs)
-        for question in comparison.questions(setting, logs_by_row(logs, setting))
-    ]
+    asked = []
+    for comparison, setting in itertools.product(comparisons, settings_of(logs)):
+        asked += comparison.questions(setting, logs_by_row(logs, setting))
     margin = "The margin of equality is a quarter of LayerNorm's effect, set when these trainings were done."
     return differences_section(judge(asked), f"{RULE} {margin}")
 
@@ -185,7 +179,7 @@ def _step_size(found: Mapping[int, Log]) -> str:
 
 def _values(learning: Learning, row: TrialRow, found: Mapping[int, Log]) -> list[str]:
     values = [
-        cell([column.value(log) for log in found.values()], column.digits, column.unit)
+        cell(list(map(column.value, found.values())), column.digits, column.unit)
         for column in learning.columns
     ]
     return [*values, learning.published.get(row.name, "")] if learning.published else values
@@ -234,12 +228,10 @@ def _plot(figure: Figure, done: Mapping[Setting, Done], curves: Sequence[Curve])
 def _range_after_the_beginning(axes) -> tuple[float, float]:
     """Returns the range of the drawn lines without the first tenth of the updates, where they fall most."""
     begin = max(line.get_xdata()[-1] for line in axes.lines) / 10
-    values = [
-        y
-        for line in axes.lines
-        for x, y in zip(*line.get_data(), strict=True)
-        if x > begin and math.isfinite(y)
-    ]
+    values: list[float] = []
+    for line in axes.lines:
+        points = zip(*line.get_data(), strict=True)
+        values += [y for x, y in points if x > begin and math.isfinite(y)]
     if not values:
         return axes.get_ylim()
     room = 0.05 * (max(values) - min(values)) or 0.05
@@ -248,7 +240,8 @@ def _range_after_the_beginning(axes) -> tuple[float, float]:
 
 def _draw(axes, curve: Curve, row: TrialRow, logs: Sequence[Log], style) -> None:
     """Draws the mean of a curve over the seeds, and their range."""
-    found = [{each["update"]: each[curve.key] for each in log[curve.part]} for log in logs]
+    value = operator.itemgetter("update", curve.key)
+    found = [dict(map(value, log[curve.part])) for log in logs]
     x = sorted(set.intersection(*map(set, found)))
-    values = [[each[update] for each in found] for update in x]
+    values = [list(map(operator.itemgetter(update), found)) for update in x]
     draw_seeds(axes, x, values, style, label=row.label, markevery=max(1, len(x) // 10))

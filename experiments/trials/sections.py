@@ -38,23 +38,15 @@ def step_sizes_section(logs: Logs, metric: str, label: str) -> Section | None:
 
 def share_section(logs: Logs, over: str = "the units") -> Section | None:
     """Returns the section of the share of the mean over some axes in each norm's input, or `None` without any."""
-    done = {
-        (row, setting): found
-        for setting in settings_of(logs)
-        for row, found in logs_by_row(logs, setting).items()
-    }
-    several = len(settings_of(logs)) > 1
-    labels = {key: ", ".join([key[0].label, *([key[1].label] if several else [])]) for key in done}
-    shares = {
-        labels[key]: [
-            {
-                name: log["mean_share"][when]
-                for name, when in (("before", "first"), ("after", "last"))
-            }
-            for log in found.values()
-        ]
-        for key, found in done.items()
-    }
+    settings = settings_of(logs)
+    shares = {}
+    for setting in settings:
+        suffix = f", {setting.label}" if len(settings) > 1 else ""
+        for row, found in logs_by_row(logs, setting).items():
+            measured = [log["mean_share"] for log in found.values()]
+            shares[row.label + suffix] = [
+                {"before": each["first"], "after": each["last"]} for each in measured
+            ]
     text = "It is measured on validation data, before and after the training."
     return mean_share_section(shares, over, text)
 
@@ -66,18 +58,13 @@ def times_section(
     if not times:
         return None
     checks = checks_of(times)
-    timed = [
-        Timed(
-            f"{setting.label}, {mode}",
-            [each["seconds"][setting.name][mode] for each in times],
-            checks,
-        )
-        for setting in settings_of(logs)
-        for mode in times[0]["seconds"].get(setting.name, ())
-    ]
-    cores, commits = (
-        " and ".join(sorted({str(each[name]) for each in times})) for name in ("cores", "commit")
-    )
+    timed = []
+    for setting in settings_of(logs):
+        for mode in times[0]["seconds"].get(setting.name, ()):
+            seconds = [each["seconds"][setting.name][mode] for each in times]
+            timed.append(Timed(f"{setting.label}, {mode}", seconds, checks))
+    cores = " and ".join(sorted({str(each["cores"]) for each in times}))
+    commits = " and ".join(sorted({each["commit"] for each in times}))
     measured = times[0] if len(times) == 1 else {"processes": times}
     text = f"On {cores} processor cores at most, commit {commits}; compiled by XLA, and as plain operations of a graph."
     return speed_section(

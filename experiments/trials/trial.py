@@ -1,6 +1,7 @@
 """A row is one kind of normalization in a task; a trial is one training of a row."""
 
 import importlib
+import itertools
 import math
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -91,9 +92,10 @@ def rows_of(package: ModuleType) -> list:
     """
     files = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
     modules = [package, *(importlib.import_module(f"{package.__name__}.{name}") for name in files)]
-    found = [row for module in modules for row in module.ROWS]
+    found = list(itertools.chain(*(module.ROWS for module in modules)))
     names = [row.name for row in found]
-    if twice := {name for name in names if names.count(name) > 1}:
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
         raise UserError(
             f"more than one row is named {', '.join(sorted(twice))}; give each a name of its own"
         )
@@ -104,13 +106,8 @@ def grid_trials(
     rows: Iterable[TrialRow], settings: Iterable[Setting], step_sizes: Sequence[float]
 ) -> list[Trial]:
     """Returns the trials of every row and setting with every learning rate of the grid."""
-    rows = list(rows)
-    return [
-        Trial(row, setting, GRID_SEED, each)
-        for setting in settings
-        for each in step_sizes
-        for row in rows
-    ]
+    which = itertools.product(settings, step_sizes, rows)
+    return [Trial(row, setting, GRID_SEED, each) for setting, each, row in which]
 
 
 def best_step_sizes(
@@ -140,4 +137,5 @@ def seed_trials(
     step_sizes: Mapping[tuple[TrialRow, Setting], float], seeds: Sequence[int] = SEEDS
 ) -> list[Trial]:
     """Returns the reported trials, ordered by seed."""
-    return [Trial(*key, seed, step_size) for seed in seeds for key, step_size in step_sizes.items()]
+    which = itertools.product(seeds, step_sizes.items())
+    return [Trial(*key, seed, step_size) for seed, (key, step_size) in which]

@@ -43,11 +43,14 @@ def measure_shares(system: System, text: ParallelText) -> dict[str, float]:
     data = ValidationData(text, system.vocabularies, config)
     pairs = sorted(zip(*data.ids, strict=True), key=lambda pair: max(map(len, pair)), reverse=True)
     for pair in pairs[:: max(1, data.pairs // SENTENCES)]:
-        system.model.costs(*(each for ids in pair for each in pad(ragged([ids]))))
-    rows = {
-        path: [np.reshape(x, [-1, x.shape[-1]]) for x in inputs] for path, inputs in norms.items()
-    }
-    return {path: share_of_mean(np.concatenate(found)) for path, found in rows.items()}
+        source, target = (pad(ragged([ids])) for ids in pair)
+        system.model.costs(*source, *target)
+    return {path: share_of_mean(_rows(inputs)) for path, inputs in norms.items()}
+
+
+def _rows(inputs: list[tf.Tensor]) -> np.ndarray:
+    """Returns the rows of all inputs, `[rows, units]`."""
+    return np.concatenate([np.reshape(x, [-1, x.shape[-1]]) for x in inputs])
 
 
 def record_inputs(model: keras.Model, kind: str) -> dict[str, list[tf.Tensor]]:

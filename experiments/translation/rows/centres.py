@@ -1,5 +1,7 @@
 """The paper's Figure 4: initial weights around 0.2; all, the embeddings, or the matrices before a norm."""
 
+import itertools
+
 from ..row import Row
 
 _KINDS = {"layernorm": "LayerNorm", "rmsnorm": "RMSNorm"}
@@ -14,4 +16,4 @@ def _row(kind: str, moved: str) -> Row:
     return Row(name, label, kind=kind, seeds=seeds, centre=_CENTRE, moved=moved, step_size_of=kind)
 
 
-ROWS = [_row(kind, moved) for moved in _MOVED for kind in _KINDS]
+ROWS = [_row(kind, moved) for moved, kind in itertools.product(_MOVED, _KINDS)]

@@ -56,31 +56,31 @@ def section(results: Sequence[Result]) -> Section | None:
             "RMSNorm minus LayerNorm",
         ],
         rows=[
-            [
-                row.label,
-                _MOVED[row.moved if row.centre else ""],
-                str(len(done)),
-                spread([result.dev for result in done]),
-                _told(done, by_kind.get(row.kind, [])) if row.centre else "",
-                _told(done, other.get(row.moved, []))
-                if row.centre and row.kind == "rmsnorm"
-                else "",
-            ]
+            _cells(row, done, by_kind.get(row.kind, []), other.get(row.moved, []))
             for row, done in shown.items()
         ],
-        data={
-            row.name: {result.seed: result.dev for result in done} for row, done in shown.items()
-        },
+        data={row.name: _by_seed(done) for row, done in shown.items()},
         plot=lambda figure: _plot(figure, shown),
     )
 
 
+def _cells(
+    row: Row, done: Sequence[Result], usual: Sequence[Result], layernorm: Sequence[Result]
+) -> list[str]:
+    moved = _MOVED[row.moved if row.centre else ""]
+    cells = [row.label, moved, str(len(done)), spread(list(_by_seed(done).values()))]
+    to_usual = _told(done, usual) if row.centre else ""
+    to_layernorm = _told(done, layernorm) if row.centre and row.kind == "rmsnorm" else ""
+    return [*cells, to_usual, to_layernorm]
+
+
+def _by_seed(done: Sequence[Result]) -> dict[int, float]:
+    return {result.seed: result.dev for result in done}
+
+
 def _told(one: Sequence[Result], other: Sequence[Result]) -> str:
     """Returns the mean difference with its 95% interval as text, for the seeds that both have."""
-    gains = paired(
-        *({result.seed: result for result in done} for done in (one, other)),
-        lambda result: result.dev,
-    )
+    gains = paired(_by_seed(one), _by_seed(other), float)
     if len(gains) < 2:
         return f"{gains[0]:+.1f} (1 seed)" if gains else ""
     return signed(t_interval(gains))
@@ -92,13 +92,11 @@ def _plot(figure: Figure, rows: Rows) -> None:
     axes = figure.subplots()
     places = list(_MOVED)
     for number, kind in enumerate(dict.fromkeys(row.kind for row in rows)):
-        scores = {
-            places.index(row.moved if row.centre else "") + 0.12 * (2 * number - 1): [
-                result.dev for result in done
-            ]
-            for row, done in rows.items()
-            if row.kind == kind
-        }
+        scores = {}
+        for row, done in rows.items():
+            if row.kind == kind:
+                place = places.index(row.moved if row.centre else "")
+                scores[place + 0.12 * (2 * number - 1)] = list(_by_seed(done).values())
         style = KINDS[kind]
         label = f"{LABELS[kind]}, mean of the seeds"
         axes.plot(

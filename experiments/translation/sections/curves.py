@@ -1,5 +1,6 @@
 """Learning curves, by updates and by time, and the training loss (Figures 1 and 2)."""
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from statistics import mean, median
@@ -22,12 +23,11 @@ _DIVERGED = 10  # an axis is logarithmic if the largest value is this many times
 
 def curve(done: Sequence[Result], name: str = "bleu") -> Curve:
     """Returns a value of the validations by update, for the updates that all seeds have reached."""
-    curves = [
-        {each["update"]: each.get(name, math.nan) for each in result.log["validations"]}
-        for result in done
-    ]
-    common = set.intersection(*map(set, curves))
-    return {update: [each[update] for each in curves] for update in sorted(common)}
+    found: dict[int, list[float]] = {}
+    for result in done:
+        for each in result.log["validations"]:
+            found.setdefault(each["update"], []).append(each.get(name, math.nan))
+    return {update: found[update] for update in sorted(found) if len(found[update]) == len(done)}
 
 
 def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -> Section | None:
@@ -35,10 +35,9 @@ def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -
     rows = {row: done for row, done in by_row(results).items() if row.section == "main"}
     if not rows:
         return None
-    curves, losses = (
-        {row: curve(done, name) for row, done in rows.items()} for name in ("bleu", "train_loss")
-    )
-    updates = sorted({update for found in curves.values() for update in found})
+    curves = {row: curve(done) for row, done in rows.items()}
+    losses = {row: curve(done, "train_loss") for row, done in rows.items()}
+    updates = sorted(set().union(*curves.values()))
     updates = updates[::-1][:: -(-len(updates) // _MOST_COLUMNS)][::-1]  # the last included
     timed = processes[0]["updates"]["float32"] if processes else {}
     rnn = next(iter(rows)).model_type == "rnn"
@@ -56,18 +55,16 @@ def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -
             * rnn
         ],
         columns=["dev BLEU after N updates", *(f"N = {update:,}" for update in updates)],
-        rows=[
-            [
-                row.label,
-                *(f"{mean(found[update]):.1f}" if update in found else "" for update in updates),
-            ]
-            for row, found in curves.items()
-        ],
+        rows=[[row.label, *_means(found, updates)] for row, found in curves.items()],
         data={
             row.name: {"bleu": found, "train_loss": losses[row]} for row, found in curves.items()
         },
         plot=lambda figure: _plot(figure, curves, losses, timed),
     )
+
+
+def _means(curve: Curve, updates: Sequence[int]) -> list[str]:
+    return [f"{mean(curve[update]):.1f}" if update in curve else "" for update in updates]
 
 
 def _plot(
@@ -85,7 +82,8 @@ def _plot(
     by_time.set(xlabel="minutes of updates", ylabel="dev BLEU", title="BLEU by time")
     _draw(loss, losses)
     loss.set(xlabel="updates", ylabel="training loss", title="training loss")
-    values = [value for found in losses.values() for each in found.values() for value in each]
+    of_rows = itertools.chain(*(found.values() for found in losses.values()))
+    values = list(itertools.chain(*of_rows))
     if max(values) > _DIVERGED * min(values):
         loss.set_yscale("log")
     handles = by_updates.get_legend_handles_labels()

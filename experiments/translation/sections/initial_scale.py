@@ -1,5 +1,6 @@
 """Re-scaling invariance before training, at the epsilon and the scale of the model."""
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,7 +36,7 @@ def section(measured: Mapping[str, Any] | None) -> Section | None:
             f"A norm counts as invariant if its output changes by at most {NEGLIGIBLE:.0%}. All this holds before "
             "training. How the mean squares grow during training was not measured.",
         ],
-        columns=["norm", *(f"{size}: {head}" for size in sizes for head in heads)],
+        columns=["norm", *(f"{size}: {head}" for size, head in itertools.product(sizes, heads))],
         rows=[_cells(path, sizes, epsilon) for path in next(iter(sizes.values()))["rmsnorm"]],
         data=measured,
         claims=[_claim({size: norms["rmsnorm"] for size, norms in sizes.items()}, epsilon)],
@@ -43,9 +44,9 @@ def section(measured: Mapping[str, Any] | None) -> Section | None:
 
 
 def _claim(sizes: Mapping[str, Norms], epsilon: float) -> Claim:
-    largest = {
-        size: max(each["change"] for each in norms.values()) for size, norms in sizes.items()
-    }
+    largest = {}
+    for size, norms in sizes.items():
+        largest[size] = max(each["change"] for each in norms.values())
     told = " and ".join(f"{change:.0%} at {size}" for size, change in largest.items())
     return Claim(
         "Table 1: RMSNorm is invariant to re-scaled weights; here in models before training, with their epsilon",

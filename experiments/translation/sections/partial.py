@@ -17,20 +17,12 @@ from ..row import Row
 def section(results: Sequence[Result]) -> Section | None:
     """Returns the section of the rows with another part, or `None` without any."""
     rows = by_row(results)
-    usual = {
-        row.name: {each.seed: each for each in done}
-        for row, done in rows.items()
-        if row.section == "main"
-    }
+    usual = {row.name: _by_seed(done) for row, done in rows.items() if row.section == "main"}
     changed = {row: done for row, done in rows.items() if row.section == "partial"}
     if not changed:
         return None
     gains = {
-        row: paired(
-            {each.seed: each for each in done},
-            usual.get(row.step_size_of, {}),
-            lambda each: each.bleu,
-        )
+        row: paired(_by_seed(done), usual.get(row.step_size_of, {}), float)
         for row, done in changed.items()
     }
     sizes = _sizes(results[0])
@@ -51,23 +43,27 @@ def section(results: Sequence[Result]) -> Section | None:
             "BLEU",
             "minus RMSNorm",
         ],
-        rows=[
-            [
-                row.label,
-                *(str(prefix(size, row.partial)) for size in sizes),
-                str(len(done)),
-                spread([each.dev for each in done]),
-                spread([each.bleu for each in done]),
-                signed(t_interval(gains[row]), 2) if len(gains[row]) > 1 else "",
-            ]
-            for row, done in changed.items()
-        ],
+        rows=[_cells(row, done, sizes, gains[row]) for row, done in changed.items()],
         data={
             row.name: {"seeds": len(done), "differences": gains[row]}
             for row, done in changed.items()
         },
         plot=lambda figure: _plot(figure, gains),
     )
+
+
+def _by_seed(done: Sequence[Result]) -> dict[int, float]:
+    return {each.seed: each.bleu for each in done}
+
+
+def _cells(
+    row: Row, done: Sequence[Result], sizes: Sequence[int], gains: Sequence[float]
+) -> list[str]:
+    prefixes = [str(prefix(size, row.partial)) for size in sizes]
+    dev = spread([each.dev for each in done])
+    bleu = spread(list(_by_seed(done).values()))
+    gain = signed(t_interval(gains), 2) if len(gains) > 1 else ""
+    return [row.label, *prefixes, str(len(done)), dev, bleu, gain]
 
 
 def _sizes(result: Result) -> list[int]:
@@ -101,7 +97,8 @@ def _plot(figure: Figure, gains: dict[Row, list[float]]) -> None:
         )
         for row, found in gains.items()
     ]
-    draw_differences(axes := figure.subplots(), drawn)
+    axes = figure.subplots()
+    draw_differences(axes, drawn)
     figure.legend(
         *axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
     )

@@ -1,6 +1,6 @@
 """Tables 2 and 4: BLEU of every kind of normalization."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ...reporting.intervals import spread
 from ...reporting.section import Claim, Section
@@ -24,11 +24,7 @@ def section(results: Sequence[Result]) -> Section | None:
     table = TABLES[next(iter(rows)).model_type]
     log = next(iter(rows.values()))[0].log
     tests = log["tests"]
-    scores: dict[Row, Scores] = {
-        row: {"dev": [each.dev for each in done]}
-        | {test: [each.test(test) for each in done] for test in tests}
-        for row, done in rows.items()
-    }
+    scores = {row: _scores(done, tests) for row, done in rows.items()}
     cells = [_cells(row, done, scores[row]) for row, done in rows.items()]
     beam = log["options"].get("beam_size", 5)
     signature = next(iter(tests.values()))["signature"]
@@ -45,6 +41,13 @@ def section(results: Sequence[Result]) -> Section | None:
         data={row.name: found for row, found in scores.items()},
         claims=_on_failure(rows),
     )
+
+
+def _scores(done: Sequence[Result], tests: Iterable[str]) -> Scores:
+    found = {"dev": [each.dev for each in done]}
+    for test in tests:
+        found[test] = [each.test(test) for each in done]
+    return found
 
 
 def _on_failure(rows: dict[Row, list[Result]]) -> list[Claim]:

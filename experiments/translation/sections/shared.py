@@ -13,10 +13,9 @@ _ENDS = ("encoder.final_norm", "decoder.final_norm")
 def step_sizes(grid: Sequence[Result]) -> Section | None:
     """Returns the section of the trainings that choose a learning rate, or `None` without any."""
     rows = by_row(grid)
-    found = {
-        row.label: {each.log["options"]["learning_rate"]: each.dev for each in done}
-        for row, done in rows.items()
-    }
+    found = {}
+    for row, done in rows.items():
+        found[row.label] = {each.log["options"]["learning_rate"]: each.dev for each in done}
     data = {row.name: found[row.label] for row in rows}
     return step_size_section({"": found} if found else {}, "dev BLEU", 1, data)
 
@@ -34,9 +33,8 @@ def mean_share(results: Sequence[Result]) -> Section | None:
 
 def _shares(result: Result) -> Shares:
     left_out = _ENDS if result.log["options"].get("transformer_norm_position") == "post" else ()
-    return {
-        f"N = {int(update):,}": {
-            path: share for path, share in paths.items() if path not in left_out
-        }
-        for update, paths in result.log["mean_share"].items()
-    }
+    found = {}
+    for update, paths in result.log["mean_share"].items():
+        shares = {path: share for path, share in paths.items() if path not in left_out}
+        found[f"N = {int(update):,}"] = shares
+    return found

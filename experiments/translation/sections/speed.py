@@ -36,13 +36,7 @@ def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -
         for kind, name in zip(("none", "layernorm"), names, strict=True)
         if name
     }
-    seconds = [
-        {
-            AGAIN if kind == SECOND else kind: found["rounds"]
-            for kind, found in each["updates"]["float32"].items()
-        }
-        for each in processes
-    ]
+    seconds = [_rounds(each) for each in processes]
     options = first.log["options"]
     threads = f"{times['threads']} thread{'s' * (times['threads'] != 1)}"
     text = (
@@ -53,3 +47,9 @@ def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -
     )
     timed = Timed("XLA", seconds, checks_of(processes))
     return speed_section([timed], labels, rows | published, text, processes)
+
+
+def _rounds(process: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Returns the seconds of each round by the name of the kind, as `Timed` wants them."""
+    updates = process["updates"]["float32"].items()
+    return {AGAIN if kind == SECOND else kind: found["rounds"] for kind, found in updates}
