@@ -157,9 +157,9 @@ def export(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=("savedmodel", "savedmodel_ids", "ctranslate2"),
         default="savedmodel",
-        help="what to write: a SavedModel that maps strings to strings, a SavedModel that maps token ids to token ids "
-        "and needs no tensorflow-text, or a model of CTranslate2 that maps tokens to tokens and gets its search "
-        "options with each call (default: savedmodel)",
+        help="what to write: a SavedModel that maps strings to strings, a SavedModel that maps token "
+        "ids to token ids and needs no tensorflow-text, or a model of CTranslate2 with what `serve` "
+        "needs to map strings to strings (default: savedmodel)",
     )
     languages = "for the model card (default: the endings of the training texts)"
     parser.add_argument("--languages", nargs=2, metavar=("SOURCE", "TARGET"), help=languages)
@@ -200,6 +200,8 @@ def serve(parser: argparse.ArgumentParser) -> None:
     add_number(group, "batch", int, positive(64, "sentences joined into a batch", MOST))
     waiting = "sentences waiting or computed; by default, 1024, or 4 batches for each worker if that is more"
     add_number(group, "queue", int, positive(None, waiting, MOST))
+    types = "type in which CTranslate2 computes its exports, as int8 (default: that of the export)"
+    group.add_argument("--compute_type", default="default", metavar="TYPE", help=types)
     tokens = "tokens of a sentence and of the longest translation that it may have, together"
     add_number(group, "tokens", int, positive(2000, tokens, MOST))
     add_number(group, "timeout", int, positive(30, "seconds for a request", MOST))
