@@ -4,7 +4,7 @@ BIN := .venv/bin
 # PYTHONWARNINGS: setuptools warns of every editable installation.
 INSTALL := PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --constraint constraints.txt --no-build-isolation --editable
 
-.PHONY: demo test test-slow test-backends test-bulk test-nematus check format bench compare reproduce docs patches lock clean
+.PHONY: demo test test-slow test-backends test-bulk test-types test-nematus check format bench compare reproduce docs patches lock clean
 
 .venv/installed: setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -17,6 +17,12 @@ INSTALL := PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --constraint constra
 	$(PYTHON) -m venv .venv-bulk
 	.venv-bulk/bin/pip install --quiet --upgrade --constraint constraints-bulk.txt pip setuptools
 	PYTHONWARNINGS=ignore .venv-bulk/bin/pip install --quiet --constraint constraints-bulk.txt --no-build-isolation --editable '.[bulk]'
+	touch $@
+
+# Pyright, to read code that uses the layer.
+.venv-types/installed:
+	$(PYTHON) -m venv .venv-types
+	.venv-types/bin/pip install --quiet basedpyright
 	touch $@
 
 # Environments of the tests of the layer: other backends of Keras, its next version, and the oldest versions.
@@ -84,6 +90,9 @@ test-backend-%: .venv-%/installed
 
 test-bulk: .venv/installed .venv-bulk/installed
 	BULK_PYTHON=$(CURDIR)/.venv-bulk/bin/python $(BIN)/python -m pytest -m "slow or not slow" tests/nmt/bulk
+
+test-types: .venv/installed .venv-types/installed
+	PYRIGHT_PYTHON=$(CURDIR)/.venv-types/bin/python $(BIN)/python -m pytest tests/rmsnorm_tf/test_types.py
 
 # Against the real Nematus: NEMATUS=/path/to/checkout NEMATUS_PYTHON=/path/to/python make test-nematus
 test-nematus: .venv/installed

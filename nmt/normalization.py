@@ -30,7 +30,7 @@ _BUILDERS = {
     "layernorm": _layernorm,
 }
 # Names that layers of different kinds give their gain, and their offset.
-_SAME_WEIGHTS = (("gamma",), ("beta",))
+_SAME_WEIGHTS = (("gamma", "scale"), ("beta", "offset"))
 
 KINDS = tuple(_BUILDERS)
 

@@ -61,6 +61,7 @@ def test_a_compose_file_follows_the_specification(path):
     for volume in service["volumes"]:
         folder = re.sub(r"\$\{MODELS:-(.*?)\}", r"\1", volume).partition(":")[0]
         assert folder.endswith("models") or (ROOT / path).parent.joinpath(folder).is_dir()
+    assert service["logging"]["options"]["max-size"]
     if "build" in service:
         context = ROOT / "serving" / service["build"]["context"]
         assert (context / service["build"]["dockerfile"]).is_file()
@@ -122,6 +123,10 @@ def test_the_manifest_of_our_service_fits_its_image_and_its_names():
     namespace = "default"
     names = [name, f"{name}.{namespace}", f"{name}.{namespace}.svc.cluster.local"]
     assert container["args"] == ["--allowed_hosts", *names]
+    (command,) = container["lifecycle"]["preStop"].values()
+    assert int(command["command"][1]) >= 5
+    grace = deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
+    assert grace >= 90 + int(command["command"][1])
     probes = {
         name: each["httpGet"]["path"] for name, each in container.items() if name.endswith("Probe")
     }

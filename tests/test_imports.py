@@ -130,11 +130,6 @@ PRIVATE = (
     "tsl.",
     "keras.src.",
 )
-EXEMPT = {
-    ROOT
-    / "benchmarks"
-    / "gpu_programs.py",  # reads programs of XLA, whose format no public module has
-}
 FREE = {"", "__main__"}  # not checked: the package, which imports nothing, and the entry point
 
 # The experiments run nmt as commands. They import only these modules of it.
@@ -292,7 +287,7 @@ def test_sections_measure_nothing(path):
 
 
 def test_private_modules_of_tensorflow_and_keras_are_not_imported():
-    paths = {path for folder in source_folders(ROOT) for path in folder.rglob("*.py")} - EXEMPT
+    paths = {path for folder in source_folders(ROOT) for path in folder.rglob("*.py")}
     assert len(paths) > 200
     for path in paths:
         modules = set()

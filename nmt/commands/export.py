@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..config import Config, read_config
-from ..decoding.options import CONSTANT, CONSTRAINTS, FACTOR, SEARCH, DecodingOptions
+from ..decoding.options import CONSTANT, CONSTRAINTS, FACTOR, DecodingOptions
 from ..errors import UserError
 from ..messages import log
 from ..serving.ctranslate2_model import save_ctranslate2
@@ -22,37 +22,37 @@ _WARMUP = (3, 8, 20)  # tokens in the sentences of the warm-up requests
 
 
 def run(arguments: argparse.Namespace) -> None:
-    if arguments.format == "ctranslate2":
-        _export_ctranslate2(arguments)
-        return
+    is_ctranslate2 = arguments.format == "ctranslate2"
+    if is_ctranslate2 and importlib.util.find_spec("ctranslate2") is None:
+        raise UserError("--format ctranslate2 needs `pip install -e '.[ctranslate2]'`")
     options = DecodingOptions.among(vars(arguments))
     system = load_ensemble(arguments.model)
+    card = _describe(system, arguments, options)
+    if is_ctranslate2:
+        _export_ctranslate2(system, arguments, options, card)
+        return
     translator = system.translator(options)
     if arguments.format == "savedmodel_ids":
         signatures = IdSignatures(system.vocabularies.source.size, system.model, translator)
     else:
         signatures = Signatures(system.vocabularies, system.model, translator)
-    card = _describe(system, arguments, options) | {"limits": signatures.limits}
+    card |= {"limits": signatures.limits}
     if not save_signatures(signatures, arguments.to, card, signatures.sentences(_WARMUP)):
         log.info(
-            "note: the export has no warm-up requests; run `pip install -e '.[serving]'` and "
-            "export again"
+            "note: the export has no warm-up requests; run `pip install -e '.[serving]'` "
+            "and export again"
         )
     log.info(f"{arguments.to} holds the SavedModel")
 
 
-def _export_ctranslate2(arguments: argparse.Namespace) -> None:
-    names = [name for name in (*SEARCH, "languages") if vars(arguments).get(name) is not None]
-    if names:
-        given = ", ".join(f"--{name}" for name in names)
-        raise UserError(
-            f"--format ctranslate2 takes no {given}; CTranslate2 gets its options at each call"
-        )
-    if importlib.util.find_spec("ctranslate2") is None:
-        raise UserError("--format ctranslate2 needs `pip install -e '.[ctranslate2]'`")
-    system = load_ensemble(arguments.model)
-    save_ctranslate2(system.model, system.vocabularies, arguments.to)
-    log.info(f"{arguments.to} holds the model for CTranslate2")
+def _export_ctranslate2(
+    system: System, arguments: argparse.Namespace, options: DecodingOptions, card: dict[str, Any]
+) -> None:
+    to = arguments.to
+    directory = arguments.model[0]
+    if not save_ctranslate2(system.model, system.vocabularies, to, options, card, directory):
+        log.info("note: `serve` cannot serve this export; it needs vocabularies of SentencePiece")
+    log.info(f"{to} holds the model for CTranslate2")
 
 
 def _describe(

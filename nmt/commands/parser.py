@@ -193,8 +193,8 @@ def export(parser: argparse.ArgumentParser) -> None:
         choices=("savedmodel", "savedmodel_ids", "ctranslate2"),
         default="savedmodel",
         help="what to write: a SavedModel that maps strings to strings, a SavedModel that maps "
-        "token ids to token ids and needs no tensorflow-text, or a model of CTranslate2 that maps "
-        "tokens to tokens and gets its search options with each call (default: savedmodel)",
+        "token ids to token ids and needs no tensorflow-text, or a model of CTranslate2 with what "
+        "`serve` needs to map strings to strings (default: savedmodel)",
     )
     parser.add_argument(
         "--languages",
@@ -260,6 +260,12 @@ def serve(parser: argparse.ArgumentParser) -> None:
             "is more",
             MOST,
         ),
+    )
+    group.add_argument(
+        "--compute_type",
+        default="default",
+        metavar="TYPE",
+        help="type in which CTranslate2 computes its exports, as int8 (default: the export's)",
     )
     add_number(
         group,

@@ -1,6 +1,7 @@
 """`python -m nmt serve`."""
 
 import argparse
+import functools
 import logging
 import os
 import sys
@@ -13,7 +14,9 @@ def run(arguments: argparse.Namespace) -> None:
     try:
         from ..serving.service.access import Access, read_key
         from ..serving.service.limits import Limits
+        from ..serving.service.loaded_model import load_model
         from ..serving.service.server import serve
+        from ..serving.service.store import Store
     except ModuleNotFoundError as error:
         raise UserError(
             f"{error.name} is missing; `pip install -e '.[serving]'` brings it"
@@ -33,7 +36,11 @@ def run(arguments: argparse.Namespace) -> None:
     )
     key = read_key(arguments.api_key_file) if arguments.api_key_file else None
     access = Access(arguments.allowed_hosts, arguments.any_content_type, key)
-    serve(arguments.models, arguments.host, arguments.port, limits, access)
+    load = functools.partial(
+        load_model, compute_type=arguments.compute_type, workers=limits.workers
+    )
+    store = Store(arguments.models, load)
+    serve(store, arguments.host, arguments.port, limits, access)
     # Python would wait for the threads of batches that are still computed, whose callers have all
     # left.
     logging.shutdown()

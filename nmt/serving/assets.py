@@ -1,6 +1,7 @@
-"""The files of an export besides those of TensorFlow: the model card, and requests that warm a server up."""
+"""Writes and reads the model card of an export, and the requests that warm a server up."""
 
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 CARD = "assets.extra/model.json"
+_log = logging.getLogger("serve")
 WARMUP = "assets.extra/tf_serving_warmup_requests"  # TensorFlow Serving looks for this name
 
 
@@ -20,12 +22,18 @@ def write_card(export: Path, card: dict[str, Any]) -> None:
 
 
 def read_card(export: Path) -> dict[str, Any] | None:
+    """Returns the model card, or `None` if there is none or it cannot be shown as JSON."""
     file = export / CARD
     if not file.exists():
         return None
-    return json.loads(
-        file.read_text(encoding="utf-8"), parse_constant=lambda _: None
-    )  # JSON has no NaN
+    try:
+        # NaN, which JSON does not have, is null.
+        card = json.loads(file.read_text(encoding="utf-8"), parse_constant=lambda _: None)
+        json.dumps(card, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError) as error:
+        _log.error("%s is left out: %s", file, error)
+        return None
+    return card
 
 
 def write_warmup(export: Path, functions: dict[str, Any], sentences: Sequence) -> bool:
@@ -48,15 +56,14 @@ def write_warmup(export: Path, functions: dict[str, Any], sentences: Sequence) -
                 request.model_spec.signature_name = name
                 for spec in function.input_signature:
                     request.inputs[spec.name].CopyFrom(tf.make_tensor_proto(texts, spec.dtype))
-                log = prediction_log_pb2.PredictionLog(
-                    predict_log=prediction_log_pb2.PredictLog(request=request)
-                )
+                log = prediction_log_pb2.PredictionLog()
+                log.predict_log.request.CopyFrom(request)
                 file.write(log.SerializeToString())
     return True
 
 
 def read_warmup(export: Path) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
-    """Yields signature and inputs of every warm-up request to predict of an export, if it has any."""
+    """Yields signature and inputs of every warm-up request to predict."""
     from tensorflow_serving.apis import prediction_log_pb2
 
     file = export / WARMUP
@@ -64,9 +71,7 @@ def read_warmup(export: Path) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
         return
     for record in tf.data.TFRecordDataset(str(file)):
         log = prediction_log_pb2.PredictionLog.FromString(record.numpy())
-        if not log.HasField(
-            "predict_log"
-        ):  # a request that the service does not answer, such as to classify
+        if not log.HasField("predict_log"):  # the service does not answer others
             continue
         request = log.predict_log.request
         inputs = {name: tf.make_ndarray(value) for name, value in request.inputs.items()}

@@ -164,10 +164,10 @@ def test_a_worker_measures_the_layer_of_its_checkout_and_says_what_it_cannot(pla
         "passes": "forward+backward",
     }
     with compare_sides.TaskWorker(side) as worker:
-        assert 0 < worker.seconds("layer", given) < 1
+        assert worker.seconds("layer", given) > 0
         with pytest.raises(Failed, match="no_such_dtype"):
             worker.seconds("layer", {**given, "dtype": "no_such_dtype"})
-        assert 0 < worker.seconds("layer", given) < 1  # it goes on
+        assert worker.seconds("layer", given) > 0  # it goes on
 
 
 def test_the_working_tree_is_head_and_a_commit_is_checked_out_once(place, monkeypatch, capsys):

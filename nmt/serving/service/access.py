@@ -26,9 +26,8 @@ class Access:
     """Who may call the service.
 
     Attributes: hosts: Names of the service, besides `localhost` and all IP addresses; `*` stands
-        for any. A page of another
-            site can make its own name point to the service's address. The browser of its reader
-            then sends that name.
+        for any. A page of another site can make its own name point to the service's address. The
+        browser of its reader then sends that name.
         any_content_type: Whether POST needs no `Content-Type: application/json`. A page of another
             site can send other types without asking the service first.
         key: What `Authorization: Bearer KEY` must hold, if anything.
@@ -44,17 +43,17 @@ def read_key(path: Path) -> str:
     try:
         text = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeError) as error:
-        raise UserError(
-            f"the key file {path} cannot be read: {getattr(error, 'strerror', None) or error}"
-        ) from None
+        why = getattr(error, "strerror", None) or error
+        raise UserError(f"the key file {path} cannot be read: {why}") from None
     if len(text) < 16 or not re.fullmatch(r"[!-~]+", text):
         raise UserError(
-            f"the key file {path} must hold one word of at least 16 ASCII characters; `openssl rand -hex 32` makes one"
+            f"the key file {path} must hold one word of at least 16 ASCII characters; "
+            "`openssl rand -hex 32` makes one"
         )
     return text
 
 
-class Gate:
+class AccessMiddleware:
     """Passes on the requests that may be answered, and refuses the others."""
 
     def __init__(self, app: ASGIApp, access: Access):
@@ -74,7 +73,7 @@ class Gate:
         with connection.request():
             try:
                 self._check(scope, Headers(scope=scope))
-                if connection.places.are_taken and scope["path"] not in _HEALTH:
+                if connection.limit.is_reached and scope["path"] not in _HEALTH:
                     text = "too many requests are in progress; try again later"
                     raise Refused(503, text, _CLOSE | {"Retry-After": "1"})
             except Refused as refused:
@@ -83,34 +82,27 @@ class Gate:
 
     def _check(self, scope: Scope, headers: Headers) -> None:
         """Raises `Refused` unless the request may be answered."""
-        framing = "transfer-encoding" in headers and (
-            "content-length" in headers or scope["http_version"] != "1.1"
-        )
+        has_one_end = "content-length" not in headers and scope["http_version"] == "1.1"
+        framing = "transfer-encoding" in headers and not has_one_end
         if framing or not scope["raw_path"].startswith(b"/"):
             # A proxy in front may take such a request for another one, or for two.
-            raise Refused(
-                400,
-                "the length or the target of the request can be read in two ways; send only one",
-                _CLOSE,
-            )
+            text = "the length or the target of the request can be read in two ways"
+            raise Refused(400, f"{text}; send only one", _CLOSE)
         host = headers.get("host")
         if host is not None and not self._knows(host):
-            text = f"this service does not answer for the host {host[:100]!r}; --allowed_hosts names more"
-            raise Refused(403, text, _CLOSE)
+            text = f"this service does not answer for the host {host[:100]!r}"
+            raise Refused(403, f"{text}; --allowed_hosts names more", _CLOSE)
         scheme, _, given = headers.get("authorization", "").partition(" ")
         brought = given.strip().encode() if scheme.lower() == "bearer" else b""
         key = self._access.key
         if key and scope["path"] not in _OPEN and not hmac.compare_digest(brought, key.encode()):
-            text = "this service needs the header Authorization: Bearer KEY, with the key of its --api_key_file"
+            text = "this service needs the header Authorization: Bearer KEY, with its key"
             raise Refused(401, text, _CLOSE | {"WWW-Authenticate": "Bearer"})
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        if (
-            scope["method"] == "POST"
-            and kind != "application/json"
-            and not self._access.any_content_type
-        ):
-            text = "POST needs the header Content-Type: application/json, or a service with --any_content_type"
-            raise Refused(415, text, _CLOSE)
+        is_json = kind == "application/json" or self._access.any_content_type
+        if scope["method"] == "POST" and not is_json:
+            text = "POST needs the header Content-Type: application/json"
+            raise Refused(415, f"{text}, or a service with --any_content_type", _CLOSE)
 
     def _knows(self, host: str) -> bool:
         """Returns whether a Host header names this service."""
@@ -120,11 +112,8 @@ class Gate:
         with contextlib.suppress(ValueError):  # it is not an address
             ipaddress.ip_address(name.strip("[]"))
             return True
-        return (
-            name == "localhost"
-            or name.endswith(".localhost")
-            or not self._hosts.isdisjoint((name, "*"))
-        )
+        is_local = name == "localhost" or name.endswith(".localhost")
+        return is_local or not self._hosts.isdisjoint((name, "*"))
 
 
 def _name(host: str) -> str | None:

@@ -1,14 +1,11 @@
 """The routes of the service."""
 
 import asyncio
-import base64
 import contextlib
-import hashlib
 import logging
-import re
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from prometheus_client import (
@@ -21,21 +18,23 @@ from prometheus_client import (
 )
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from . import rest
-from .access import Access, Gate
+from .access import Access, AccessMiddleware
 from .batcher import SECONDS, Batcher
-from .limits import Limits, Outbox, Refused, refusal
-from .loaded_model import Arrays
+from .limits import Limits, Refused, ResponseBudget, queue_is_full, refusal
+from .loaded_model import Arrays, LoadedModel
+from .page import page
 from .store import Served, Store
 
 _LOOK_EVERY = 1.0  # seconds between two looks for new versions
 _LARGE = 10_000  # bytes of a request, or values of a response, that are handled in a thread
-_READ_BEFORE_413 = (
-    8  # times the limit; else the client would get a lost connection in place of the answer
-)
+_THREADS = 2  # threads for large requests and responses, which keep the event loop from running
+# A body is read to this many times the limit, so that the client gets the answer and no reset.
+_READ_BEFORE_413 = 8
+_CLOSE = {"Connection": "close"}
 disable_created_metrics()
 # The label `model` is the name of a loaded model, or empty.
 _REQUESTS = Counter("nmt_requests", "Requests to predict, by HTTP status", ("model", "status"))
@@ -49,6 +48,7 @@ _SECONDS = Histogram(
 _LEFT = Counter("nmt_clients_left", "Requests whose client left before the response")
 _VERSION = Gauge("nmt_model_version", "Version of a model that is served", ("model",))
 _log = logging.getLogger("serve")
+_request_log = logging.getLogger("serve.requests")
 Result = TypeVar("Result")
 
 
@@ -59,9 +59,11 @@ class Service:
         self._store = store
         self._limits = limits
         self._batcher = Batcher(limits)
-        self._outbox = Outbox(limits.unread)
+        self._body_bytes = 0  # of all requests
+        self._responses = ResponseBudget(limits.unread)
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="json")
         routes = [
-            Route("/", _page(), methods=["GET"]),
+            Route("/", page(), methods=["GET"]),
             Route("/healthz", JSONResponse({"status": "alive"}), methods=["GET"]),
             Route("/readyz", self._ready),
             Route("/metrics", self._show_metrics),
@@ -73,9 +75,9 @@ class Service:
                 Route(f"{path}/metadata", self._metadata),
                 Route(path, self._status),
             ]
-        handlers = {Refused: refusal, 404: _say_where, Exception: _say_failed}
+        handlers = {Refused: refusal, Exception: _say_failed}
         app = Starlette(routes=routes, exception_handlers=handlers, lifespan=self._lifespan)
-        self.app = Gate(app, access)
+        self.app = AccessMiddleware(app, access)
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -87,11 +89,10 @@ class Service:
     async def _watch(self) -> None:
         seen = ""
         while True:
-            _VERSION.clear()
             # A `Served` in this loop would keep a dropped model in memory until the next look.
-            for name, version in {
-                key: served.version for key, served in self._store.served.items()
-            }.items():
+            versions = {name: served.version for name, served in self._store.served.items()}
+            _VERSION.clear()
+            for name, version in versions.items():
                 _VERSION.labels(name).set(version)
             await asyncio.sleep(_LOOK_EVERY)
             why = ""
@@ -104,10 +105,9 @@ class Service:
             seen = why
 
     async def _ready(self, _: Request) -> Response:
-        ready = bool(self._store.served)
-        return JSONResponse(
-            {"status": "ready" if ready else "no model is loaded"}, 200 if ready else 503
-        )
+        if self._store.served:
+            return JSONResponse({"status": "ready"})
+        return JSONResponse({"status": "no model is loaded"}, 503)
 
     async def _show_metrics(self, _: Request) -> Response:
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
@@ -126,33 +126,22 @@ class Service:
 
     async def _metadata(self, request: Request) -> Response:
         served = self._find(request)
-        spec = {
-            "name": request.path_params["name"],
-            "signature_name": "",
-            "version": str(served.version),
-        }
-        return JSONResponse(
-            {
-                "model_spec": spec,
-                "metadata": {"signature_def": {"signature_def": served.model.metadata}},
-            }
-        )
+        name = request.path_params["name"]
+        spec = {"name": name, "signature_name": "", "version": str(served.version)}
+        metadata = {"signature_def": {"signature_def": served.model.metadata}}
+        return JSONResponse({"model_spec": spec, "metadata": metadata})
 
     async def _status(self, request: Request) -> Response:
         name = request.path_params["name"]
         version = request.path_params.get("version")
-        states = {
-            str(v): ("END", "UNKNOWN", why)
-            for (n, v), why in self._store.broken.items()
-            if n == name
-        }
-        if name in (served := self._store.served):
-            number = str(served[name].version)
+        broken = self._store.broken
+        states = {str(v): ("END", "UNKNOWN", why) for (n, v), why in broken.items() if n == name}
+        served = self._store.served.get(name)
+        if served:
+            number = str(served.version)
             why = states.pop(number, ("",))[-1]  # its files were changed to some that are refused
             states = {number: ("AVAILABLE", "OK", why), **states}
-        shown = [
-            _state(number, *state) for number, state in states.items() if version in (None, number)
-        ]
+        shown = [_state(*each) for each in states.items() if version in (None, each[0])]
         if not shown:
             self._find(request)  # raises
         return JSONResponse({"model_version_status": shown})
@@ -165,101 +154,118 @@ class Service:
             raise Refused(400, "this service has only the method :predict")
         if request.method != "POST":
             raise Refused(405, "predict needs POST", {"Allow": "POST"})
-        start = time.monotonic()
+        end = time.monotonic() + self._limits.deadline
         label = ""
         status = 500
-        rows = 0
+        held: list[int] = []  # bytes of its body
         try:
             model = self._find(request).model
             label = request.path_params["name"]
-            body = await self._read(request)
-            prediction = await _aside(len(body), rest.parse, body, model)
-            cost = await _aside(len(body), model.cost, prediction.signature, prediction.inputs)
-            if cost > (most := self._limits.tokens):
-                text = f"a sentence may have {most} tokens with its longest translation, one has {cost}; split it"
-                raise Refused(400, f"{text}, or start the service with a larger --tokens")
-            left = self._limits.deadline - (time.monotonic() - start)
-            work = self._batcher.run(prediction.signature, prediction.inputs, prediction.rows)
-            outputs = await self._until(work, request, left)
-            values = sum(array.size for array in outputs.values())
-            content = await _aside(
-                values, rest.render, outputs, prediction.rows if prediction.by_row else None
-            )
-            response = self._outbox.response(content)
+            body = await self._body(request, held)
+            response, rows = await self._answer(request, body, model, end)
             status = 200
-            rows = prediction.rows
+            _ROWS.labels(label).inc(rows)
             return response
         except Refused as refused:
             status = refused.status_code
             raise
         finally:
+            self._body_bytes -= sum(held)
             _REQUESTS.labels(label, str(status)).inc()
-            _ROWS.labels(label).inc(rows)
-            _SECONDS.labels(label).observe(time.monotonic() - start)
+            _SECONDS.labels(label).observe(time.monotonic() - end + self._limits.deadline)
 
-    async def _read(self, request: Request) -> bytes:
-        """Returns the body of a request, within the limits of size and time."""
-        size = request.headers.get("content-length", "0")
+    async def _answer(
+        self, request: Request, body: bytes, model: LoadedModel, end: float
+    ) -> tuple[Response, int]:
+        """Returns the response to a request, and its number of rows."""
+        prediction = await self._aside(len(body), rest.parse, body, model, self._limits)
+        signature = prediction.signature
+        cost = await self._aside(len(body), model.cost, signature, prediction.inputs)
+        most = self._limits.tokens
+        if cost > most:
+            raise Refused(
+                400,
+                f"a sentence may have {most} tokens with its longest translation, one has {cost}; "
+                "split it, or start the service with a larger --tokens",
+            )
+        work = self._batcher.run(signature, prediction.inputs, prediction.rows)
+        outputs = await self._until(work, request, end - time.monotonic())
+        values = sum(array.size for array in outputs.values())
+        rows = prediction.rows if prediction.by_row else None
+        content = await self._aside(values, rest.render, outputs, rows)
+        return self._responses.response(content), prediction.rows
+
+    async def _body(self, request: Request, held: list[int]) -> bytes:
+        """Returns the body of a request, unpacked, within the limits of size and time."""
+        coding = request.headers.get("content-encoding", "identity").strip().lower()
+        if coding not in ("gzip", "identity"):
+            text = f"Content-Encoding {coding[:100]!r} is unknown; send gzip or no such header"
+            raise Refused(415, text, _CLOSE)
+        length = request.headers.get("content-length", "0")
+        known = int(length[:20]) if length.isascii() and length.isdecimal() else 0
         limit = self._limits.body
-        known = int(size[:20]) if size.isascii() and size.isdecimal() else 0
-        too_large = Refused(
-            413, f"a request may have {limit} bytes; send several", {"Connection": "close"}
-        )
         if known > limit * _READ_BEFORE_413 or (known > limit and "expect" in request.headers):
-            raise too_large
-
-        async def read() -> bytes:
-            parts = []
-            length = 0
-            async for part in request.stream():
-                length += len(part)
-                if length > limit * _READ_BEFORE_413:
-                    break
-                if length <= limit:
-                    parts.append(part)
-            if length > limit:
-                raise too_large
-            return b"".join(parts)
-
+            raise rest.too_large(limit)
         try:
-            return await asyncio.wait_for(read(), self._limits.deadline)
+            body = await asyncio.wait_for(self._read(request, held), self._limits.deadline)
         except ClientDisconnect:
             _LEFT.inc()
             raise Refused(499, "the client left") from None
         except (asyncio.TimeoutError, TimeoutError):
-            raise Refused(
-                408, "the body of the request did not arrive in time", {"Connection": "close"}
-            ) from None
+            text = "the body of the request did not arrive in time"
+            raise Refused(408, text, _CLOSE) from None
+        if coding == "gzip":
+            body = await self._aside(limit, rest.unpack, body, limit)
+            self._hold(len(body), held)
+        return body
+
+    async def _read(self, request: Request, held: list[int]) -> bytes:
+        parts = []
+        length = 0
+        limit = self._limits.body
+        async for part in request.stream():
+            length += len(part)
+            if length <= limit:
+                self._hold(len(part), held)
+                parts.append(part)
+            elif length > limit * _READ_BEFORE_413:
+                break
+        if length > limit:
+            raise rest.too_large(limit)
+        return b"".join(parts)
+
+    def _hold(self, size: int, held: list[int]) -> None:
+        """Counts bytes of a body that arrives, waits or is computed."""
+        if self._body_bytes + size > self._limits.bodies:
+            raise queue_is_full()
+        self._body_bytes += size
+        held.append(size)
 
     async def _until(self, work: Coroutine, request: Request, seconds: float) -> Arrays:
-        """Returns the outputs, or raises `Refused` if the time ends or the client leaves before they are there."""
+        """Returns the outputs; raises `Refused` if the time ends or the client leaves before."""
         computing = asyncio.ensure_future(work)
         leaving = asyncio.ensure_future(_left(request))
+        both = {computing, leaving}
         try:
-            await asyncio.wait(
-                {computing, leaving}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED
-            )
+            await asyncio.wait(both, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if computing.done():
                 return computing.result()
             if leaving.done():
                 _LEFT.inc()
                 raise Refused(499, "the client left")
-            raise Refused(
-                504,
-                f"no result within {self._limits.deadline:g} seconds; send less, or try again later",
-            )
+            text = f"no result within {self._limits.deadline:g} seconds"
+            raise Refused(504, f"{text}; send less, or try again later")
         finally:
-            for task in (computing, leaving):
+            for task in both:
                 task.cancel()
-            await asyncio.wait({computing, leaving})
+            await asyncio.wait(both)
 
-
-async def _aside(size: int, function: Callable[..., Result], *arguments: Any) -> Result:
-    """Returns the result of a function.
-
-    Something large is handled in a thread, so that other requests go on.
-    """
-    return await asyncio.to_thread(function, *arguments) if size > _LARGE else function(*arguments)
+    async def _aside(self, size: int, function: Callable[..., Result], *arguments: Any) -> Result:
+        """Returns the result of a function. Large work is done in a thread, so others go on."""
+        if size <= _LARGE:
+            return function(*arguments)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, function, *arguments)
 
 
 async def _left(request: Request) -> None:
@@ -268,46 +274,12 @@ async def _left(request: Request) -> None:
         pass
 
 
-def _state(version: str, state: str, code: str, message: str) -> dict:
-    return {
-        "version": version,
-        "state": state,
-        "status": {"error_code": code, "error_message": message},
-    }
-
-
-async def _say_where(request: Request, refused: Refused) -> Response:
-    """Says more than "Not Found", which a path gets that no route has."""
-    known = refused.detail != "Not Found"
-    return await refusal(
-        request, refused if known else Refused(404, "there is no such path; see /v1/models")
-    )
+def _state(version: str, found: tuple[str, str, str]) -> dict:
+    state, code, message = found
+    status = {"error_code": code, "error_message": message}
+    return {"version": version, "state": state, "status": status}
 
 
 async def _say_failed(_: Request, error: Exception) -> Response:
-    _log.error("a request failed: %r", error)
+    _request_log.error("a request failed: %r", error)
     return JSONResponse({"error": "the service failed; its log says why"}, 500)
-
-
-def _page() -> Response:
-    """Returns the page, with headers that let it run its own script and style, and nothing else."""
-    page = Path(__file__).with_name("page.html").read_text("utf-8")
-
-    def hashes(tag: str) -> str:
-        texts = re.findall(f"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
-        return " ".join(
-            f"'sha256-{base64.b64encode(hashlib.sha256(x.encode()).digest()).decode()}'"
-            for x in texts
-        )
-
-    policy = (
-        f"default-src 'none'; script-src {hashes('script')}; style-src {hashes('style')}; connect-src 'self'; "
-        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
-    headers = {
-        "Content-Security-Policy": policy,
-        "X-Content-Type-Options": "nosniff",
-        "Referrer-Policy": "no-referrer",
-        "Cache-Control": "no-cache",
-    }
-    return HTMLResponse(page, headers=headers)

@@ -15,7 +15,7 @@ import tensorflow as tf
 from prometheus_client import Gauge, Histogram
 
 from ...errors import sentence_of
-from .limits import Limits, Refused
+from .limits import Limits, Refused, queue_is_full
 from .loaded_model import Arrays, ServedFunction
 
 _LONGEST_WAIT = 0.1  # seconds to wait for callers after a long batch
@@ -28,7 +28,7 @@ _BATCH_ROWS = Histogram(
 )
 _WAITING = Gauge("nmt_rows_waiting", "Rows in the queue")
 _RUNNING = Gauge("nmt_rows_running", "Rows being computed")
-_log = logging.getLogger("serve")
+_log = logging.getLogger("serve.requests")
 
 
 @dataclass(eq=False)
@@ -38,7 +38,7 @@ class _Piece:
     signature: ServedFunction
     inputs: Arrays
     rows: int
-    size: int  # bytes of the inputs
+    size: int  # bytes of the inputs, if it is joinable
     joinable: bool  # whether pieces of other requests may be computed with it
     result: asyncio.Future = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
@@ -65,7 +65,9 @@ class Batcher:
     def __init__(self, limits: Limits):
         self._limits = limits
         self._waiting: deque[_Piece] = deque()
-        self._rows_waiting = self._rows_running = self._bytes = self._expected = 0
+        self._rows_waiting = 0
+        self._rows_running = 0
+        self._expected = 0
         self._idle = limits.workers
         self._wait_until = 0.0  # when the expected rows are waited for no longer
         self._arrived = asyncio.Condition()
@@ -88,45 +90,25 @@ class Batcher:
         queue back.
 
         Raises:
-            Refused: The queue is full, the request has too many rows, or the model refuses it.
+            Refused: The queue is full, or the model refuses the request.
         """
-        # Rows that cannot be computed apart from each other are one batch, so that others do not
-        # wait for many.
-        most = (
-            self._limits.batch
-            if signature.has_rows and not signature.joinable
-            else self._limits.rows
-        )
-        if rows > (most := min(most, self._limits.queue)):
-            raise Refused(413, f"a request may have {most} rows, this one has {rows}; send several")
         pieces = self._cut(signature, inputs, rows)
         places = sum(piece.places for piece in pieces)
-        size = sum(piece.size for piece in pieces)
-        is_full = self._rows_waiting + self._rows_running + places > self._limits.queue
-        if is_full or (self._bytes and self._bytes + size > self._limits.queue_bytes):
-            raise Refused(429, "the queue is full; try again later", {"Retry-After": "1"})
+        if self._rows_waiting + self._rows_running + places > self._limits.queue:
+            raise queue_is_full()
         self._count(waiting=places)
-        self._bytes += size
-        found = []
+        found: list[Arrays] = []
         try:
             while pieces:
                 piece = pieces.popleft()
                 found.append(await self._result(piece))
-                if piece.rows < rows and any(
-                    len(array) != piece.rows for array in found[-1].values()
-                ):
-                    # The outputs cannot be put together, so all rows are computed at once.
-                    self._count(waiting=rows - sum(each.places for each in pieces))
-                    pieces = deque([_Piece(signature, inputs, rows, size, joinable=False)])
-                    found = []
+                if piece.rows < rows and not _has_rows(found[-1], piece.rows):
+                    raise Refused(413, f"this signature takes at most {piece.rows} rows")
         finally:
-            self._bytes -= size
             self._count(waiting=-sum(piece.places for piece in pieces))
-        return (
-            found[0]
-            if len(found) == 1
-            else {name: np.concatenate([x[name] for x in found]) for name in found[0]}
-        )
+        if len(found) == 1:
+            return found[0]
+        return {name: np.concatenate([each[name] for each in found]) for name in found[0]}
 
     def _cut(self, signature: ServedFunction, inputs: Arrays, rows: int) -> deque[_Piece]:
         """Returns the pieces of a request.
@@ -134,20 +116,17 @@ class Batcher:
         Each fits into a batch, or is a row that is larger than one.
         """
         if not signature.joinable:
-            size = sum(int(_sizes(array).sum()) for array in inputs.values())
-            return deque([_Piece(signature, inputs, rows, size, joinable=False)])
+            return deque([_Piece(signature, inputs, rows, 0, joinable=False)])
         pieces = deque()
         start = 0
         sizes = sum(_sizes(array) for array in inputs.values())
         while start < rows or not pieces:
             total = np.cumsum(sizes[start : start + self._limits.batch])
-            end = min(
-                rows, start + max(1, int(np.searchsorted(total, self._limits.batch_bytes, "right")))
-            )
+            fitting = int(np.searchsorted(total, self._limits.batch_bytes, "right"))
+            end = min(rows, start + max(1, fitting))
             part = {name: array[start:end] for name, array in inputs.items()}
-            pieces.append(
-                _Piece(signature, part, end - start, int(sizes[start:end].sum()), joinable=True)
-            )
+            size = int(sizes[start:end].sum())
+            pieces.append(_Piece(signature, part, end - start, size, joinable=True))
             start = end
         return pieces
 
@@ -185,9 +164,8 @@ class Batcher:
                 self._count(running=-places)
                 self._expected = self._share(places)
             ended = time.monotonic()
-            self._wait_until = ended + max(
-                self._limits.batch_wait, min(_LONGEST_WAIT, (ended - begun) / 20)
-            )
+            wait = min(_LONGEST_WAIT, (ended - begun) / 20)
+            self._wait_until = ended + max(self._limits.batch_wait, wait)
             del pieces  # else they keep their model in memory until the next batch
 
     async def _until_enough_wait(self) -> None:
@@ -205,7 +183,7 @@ class Batcher:
         return self._rows_in_queue() >= self._expected
 
     def _share(self, coming: int = 0) -> int:
-        """Returns an idle worker's share of the rows in the queue and of those that are coming, at most a batch."""
+        """Returns an idle worker's share of the rows that wait and those coming, at most a batch."""
         return min(-(-(self._rows_in_queue() + coming) // self._idle), self._limits.batch)
 
     def _rows_in_queue(self) -> int:
@@ -221,15 +199,12 @@ class Batcher:
         size = first.size
         for piece in list(self._waiting) if first.joinable else ():
             joins = piece.joinable and piece.signature is first.signature
-            if (
-                joins
-                and rows + piece.places <= most
-                and size + piece.size <= self._limits.batch_bytes
-            ):
+            fits = size + piece.size <= self._limits.batch_bytes
+            if joins and fits and rows + piece.places <= most:
                 self._waiting.remove(piece)
                 pieces.append(piece)
-                rows = rows + piece.places
-                size = size + piece.size
+                rows += piece.places
+                size += piece.size
         return pieces
 
     async def _compute(self, pieces: list[_Piece]) -> None:
@@ -245,11 +220,12 @@ class Batcher:
                 return
             results = [_refusal(error)]
         for piece, result in zip(pieces, results, strict=True):
-            if not piece.result.done():  # else its caller has left
-                is_refused = isinstance(result, Refused)
-                piece.result.set_exception(result) if is_refused else piece.result.set_result(
-                    result
-                )
+            if piece.result.done():  # its caller has left
+                continue
+            if isinstance(result, Refused):
+                piece.result.set_exception(result)
+            else:
+                piece.result.set_result(result)
 
 
 def _run(pieces: list[_Piece]) -> list[Arrays]:
@@ -257,48 +233,41 @@ def _run(pieces: list[_Piece]) -> list[Arrays]:
     signature = pieces[0].signature
     if len(pieces) == 1:
         return [signature.run(pieces[0].inputs)]
-    joined = signature.run(
-        {
-            name: np.concatenate([piece.inputs[name] for piece in pieces])
-            for name in signature.inputs
-        }
-    )
+    names = list(signature.inputs)
+    columns = [np.concatenate([piece.inputs[name] for piece in pieces]) for name in names]
+    joined = signature.run(dict(zip(names, columns, strict=True)))
     ends = np.cumsum([piece.rows for piece in pieces])
-    if any(len(array) != ends[-1] for array in joined.values()):
+    if not _has_rows(joined, ends[-1]):
         raise ValueError("the outputs of a batch do not have as many rows as its inputs")
     parts = {name: np.split(array, ends[:-1]) for name, array in joined.items()}
     return [{name: part[i] for name, part in parts.items()} for i in range(len(pieces))]
 
 
+def _has_rows(outputs: Arrays, rows: int) -> bool:
+    """Returns whether all outputs have this many rows."""
+    return all(len(array) == rows for array in outputs.values())
+
+
 def _sizes(array: np.ndarray) -> np.ndarray:
-    """Returns the bytes of each row of an input, or of all of it if it has no rows."""
-    is_text = array.dtype == object
-    sizes = (
-        np.asarray(np.frompyfunc(len, 1, 1)(array), int)
-        if is_text
-        else np.full(array.shape, array.itemsize)
-    )
-    return (
-        sizes.reshape(len(array), math.prod(array.shape[1:])).sum(1)
-        if array.ndim
-        else sizes[np.newaxis]
-    )
+    """Returns the bytes of each row of an input."""
+    if array.dtype == object:
+        sizes = np.asarray(np.frompyfunc(len, 1, 1)(array), int)
+    else:
+        sizes = np.full(array.shape, array.itemsize)
+    return sizes.reshape(len(array), math.prod(array.shape[1:])).sum(1)
 
 
 def _refusal(error: Exception) -> Refused:
     if isinstance(error, tf.errors.InvalidArgumentError):
         return Refused(400, f"the model refuses the inputs: {_reason(error)}")
     if isinstance(error, (tf.errors.ResourceExhaustedError, tf.errors.UnavailableError)):
-        return Refused(
-            503,
-            "the model does not have enough memory or is busy; try again later",
-            {"Retry-After": "1"},
-        )
+        text = "the model does not have enough memory or is busy; try again later"
+        return Refused(503, text, {"Retry-After": "1"})
     _log.error("a model failed: %s: %s", type(error).__name__, str(error)[:1000])
     return Refused(500, "the model failed; the log of the service says why")
 
 
 def _reason(error: tf.errors.InvalidArgumentError) -> str:
-    """Returns the message of an assertion in the graph, without the places in the graph that follow it."""
+    """Returns the message of an assertion in the graph, without the traceback that follows it."""
     text = error.message.partition("assertion failed: [")[2].partition("]")[0]
     return text or sentence_of(error.message)

@@ -1,29 +1,39 @@
-"""HTTP connections that do not wait for ever for a client that sends nothing or reads nothing."""
+"""Limits HTTP connections: their number, how long each waits, how much is parsed at once."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from .limits import Limits
 
-_log = logging.getLogger("serve")
+_READ = 512  # bytes that are parsed in a turn of the event loop
+_READ_BODY = 8192  # the same in a body of known length, which is quick to parse
+_FEW = 32  # chunks and headers in a read that need no pause
+_PAUSE = 1e-4  # seconds for each chunk or header, about four times what its parsing takes
+_log = logging.getLogger("serve.requests")
 
 
-class Places:
-    """The open connections. When there are more than a limit, the one that is idle for longest is
-    ended.
+class ConnectionLimit:
+    """Limits the open connections. Beyond the limit, the one that is idle for longest is ended.
 
-    A connection is idle while no request on it is in progress.
+    A connection is idle while no request on it is in progress. The parsing of many chunks and
+    headers is spread over time, for all connections together.
     """
 
     def __init__(self, most: int):
         self._most = most
         self._busy: set[Connection] = set()
         self._idle: dict[Connection, None] = {}  # in the order in which they became idle
+        self._free = 0.0  # when the next chunks may be parsed
 
     @property
-    def are_taken(self) -> bool:
+    def is_reached(self) -> bool:
         """Whether requests are in progress on more connections than the limit."""
         return len(self._busy) > self._most
 
@@ -31,39 +41,74 @@ class Places:
         """Counts a connection that is new, or has become idle, busy or lost."""
         self._busy.discard(connection)
         self._idle.pop(connection, None)
-        if connection.requests and not connection.lost.is_set():
+        if connection.lost.is_set():
+            return
+        if connection.requests:
             self._busy.add(connection)
-        elif not connection.lost.is_set():
-            self._idle[connection] = None
-            *others, _ = self._idle
-            if others and len(self._idle) + len(self._busy) > self._most:
-                ended = min(
-                    others, key=lambda each: each.transport.get_write_buffer_size() > 0
-                )  # else it is read now
-                del self._idle[ended]
-                ended.transport.abort()
+            return
+        self._idle[connection] = None
+        *others, _ = self._idle
+        if others and len(self._idle) + len(self._busy) > self._most:
+            # A client that reads a response now is ended last.
+            ended = min(others, key=lambda each: each.transport.get_write_buffer_size() > 0)
+            del self._idle[ended]
+            ended.transport.abort()
+
+    def pause(self, parts: int) -> float:
+        """Returns the seconds to wait after parsing this many chunks and headers."""
+        now = time.monotonic()
+        self._free = max(self._free, now) + parts * _PAUSE
+        return self._free - now
 
 
-class Connection(asyncio.Protocol):
+class _Parser(h11.Connection):
+    """Counts chunks and headers, and refuses a body with too many chunks."""
+
+    def __init__(self, limits: Limits):
+        super().__init__(h11.SERVER, limits.head)
+        self._most = limits.chunks
+        self._chunks = 0
+        self.parts = 0  # chunks and headers since the last read
+        self.refusal = ""
+
+    def next_event(self) -> Any:
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._chunks = 0
+            self.parts += len(event.headers)
+        elif isinstance(event, h11.Data) and event.chunk_start:
+            self._chunks += 1
+            self.parts += 1
+            if self._chunks > self._most:
+                self.refusal = f"a body may have {self._most} chunks; send larger ones"
+                raise h11.RemoteProtocolError(self.refusal)
+        return event
+
+
+class Connection(H11Protocol, asyncio.BufferedProtocol):
     """Ends a connection whose client does not send the head of a request, or does not read a
     response, in time.
 
-    It passes everything on to the protocol of uvicorn, which alone limits only the time between two
-    requests.
+    uvicorn itself limits only the time between two requests. The ASGI scope of each request has
+    this connection in its `state`.
 
-    The ASGI scope of each request has this connection in its `state`.
-
-    Args: protocol: The protocol of uvicorn, which gets the other arguments. places: All connections
-        of the service. limits: `headers_timeout` for the head of the next request; `deadline` to
-        read what waits, at most `PIECE`.
+    Args: limit: All connections of the service. limits: `head_timeout` for the head of the next
+        request; `deadline` to read what waits, at most `PIECE`.
     """
 
     def __init__(
-        self, protocol: Callable, places: Places, limits: Limits, *, app_state: dict, **given
+        self,
+        limit: ConnectionLimit,
+        limits: Limits,
+        *,
+        app_state: dict[str, Any],
+        **given: Any,
     ):
-        self._protocol = protocol(app_state=app_state | {"connection": self}, **given)
-        self.places = places
+        super().__init__(app_state=app_state | {"connection": self}, **given)
+        self.conn: _Parser = _Parser(limits)
+        self.limit = limit
         self._limits = limits
+        self._buffer = bytearray(_READ_BODY)
         self.requests = 0  # in progress
         self._request_timer: asyncio.TimerHandle | None = None
         self._response_timer: asyncio.TimerHandle | None = None
@@ -73,13 +118,13 @@ class Connection(asyncio.Protocol):
     def request(self) -> Iterator[None]:
         """Within this context, the timer for the head of the next request does not run."""
         self.requests += 1
-        self.places.update(self)
+        self.limit.update(self)
         self._request_timer = _stopped(self._request_timer)
         try:
             yield
         finally:
             self.requests -= 1
-            self.places.update(self)
+            self.limit.update(self)
 
     async def until_open(self) -> None:
         """Returns at once if the connection is open; else when it is lost, after which uvicorn
@@ -91,49 +136,62 @@ class Connection(asyncio.Protocol):
         if self.transport.is_closing():
             await self.lost.wait()
 
-    def connection_made(self, transport: asyncio.Transport) -> None:
-        self.transport = transport
-        self._protocol.connection_made(transport)
-        transport.set_write_buffer_limits(
-            high=0
-        )  # pause_writing is called when anything waits to be sent
-        self.places.update(self)
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        # pause_writing is called when anything waits to be sent.
+        transport.set_write_buffer_limits(high=0)
+        self.limit.update(self)
         self._watch()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Returns where to put the next bytes. What is not read yet waits in the system."""
+        is_body = self.conn.their_state is h11.SEND_BODY
+        is_plain = is_body and b"content-length" in dict(self.headers)
+        return memoryview(self._buffer)[: _READ_BODY if is_plain else _READ]
+
+    def buffer_updated(self, nbytes: int) -> None:
         try:
-            self._protocol.data_received(data)
+            self.data_received(bytes(self._buffer[:nbytes]))
         except Exception as error:  # uvicorn cannot answer invalid HTTP once a response has begun
             _log.info("a connection is ended: %s: %s", type(error).__name__, error)
             self.transport.abort()
         self._watch()
+        parts = self.conn.parts
+        self.conn.parts = 0
+        if parts > _FEW:
+            self.transport.pause_reading()
+            asyncio.get_running_loop().call_later(self.limit.pause(parts), self._read_on)
 
-    def eof_received(self) -> bool | None:
-        return self._protocol.eof_received()
+    def send_400_response(self, msg: str) -> None:
+        super().send_400_response(self.conn.refusal or msg)
 
     def pause_writing(self) -> None:
-        self._protocol.pause_writing()
+        super().pause_writing()
         self._response_timer = asyncio.get_running_loop().call_later(
             self._limits.deadline, self._cut_off
         )
 
     def resume_writing(self) -> None:
         self._response_timer = _stopped(self._response_timer)
-        self._protocol.resume_writing()
+        super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._request_timer = _stopped(self._request_timer)
         self._response_timer = _stopped(self._response_timer)
-        self._protocol.connection_lost(exc)
+        super().connection_lost(exc)
         self.lost.set()
-        self.places.update(self)
+        self.limit.update(self)
 
     def _watch(self) -> None:
         """Runs the timer while no request is in progress."""
         if not self.requests and self._request_timer is None and not self.transport.is_closing():
             self._request_timer = asyncio.get_running_loop().call_later(
-                self._limits.headers_timeout, self.transport.close
+                self._limits.head_timeout, self.transport.close
             )
+
+    def _read_on(self) -> None:
+        if not self.flow.read_paused:  # else uvicorn waits for the application
+            self.transport.resume_reading()
 
     def _cut_off(self) -> None:
         _log.info("a client does not read its response, so its connection is ended")

@@ -1,6 +1,6 @@
-"""A version of a SavedModel in memory."""
+"""A version of a model in memory."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,77 +8,64 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  registers the operations of tokenizers
 from google.protobuf import json_format
-from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
 
 from ...errors import UserError, sentence_of
 from ..assets import read_card, read_warmup
 
+MODEL_FILES = ("saved_model.pb", "model.bin")  # of a SavedModel and of CTranslate2
 Arrays = dict[str, np.ndarray]
+Specs = Mapping[str, tf.TensorSpec]
 
 
 class ServedFunction:
     """A function of a model, from named arrays to named arrays.
 
-    Attributes: inputs: Shapes and types of the inputs, by name. outputs: Names of the outputs.
-        has_rows: Whether the first dimension of every input counts rows. joinable: Whether rows of
-        several requests can be computed together: no other dimension is unknown. unusable: Name and
-        type of an input or output that JSON cannot hold, such as a complex number; else empty.
+    Attributes: inputs: Shapes and types of the inputs, by name. outputs: Names of the outputs. run:
+        Returns the outputs for inputs. Blocks, and may be called by several threads. has_rows:
+        Whether the first dimension of every input counts rows. joinable: Whether rows of several
+        requests can be computed together: no other dimension is unknown. unusable: Name and type of
+        an input or output that JSON cannot hold, such as a complex number; else empty.
     """
 
-    def __init__(self, function: Any):
-        self._function = function
-        self.inputs: Mapping[str, tf.TensorSpec] = function.structured_input_signature[1]
-        self.outputs = frozenset(function.structured_outputs)
-        self.has_rows = bool(self.inputs) and all(
-            _has_rows(spec.shape) for spec in self.inputs.values()
-        )
-        specs = self.inputs | function.structured_outputs
-        shapes = [
-            spec.shape for spec in (*self.inputs.values(), *function.structured_outputs.values())
-        ]
+    def __init__(self, inputs: Specs, outputs: Specs, run: Callable[[Arrays], Arrays]):
+        self.inputs = inputs
+        self.outputs = frozenset(outputs)
+        self.run = run
+        given = [spec.shape for spec in inputs.values()]
+        shapes = [*given, *(spec.shape for spec in outputs.values())]
+        self.has_rows = bool(given) and all(map(_has_rows, given))
         self.joinable = self.has_rows and all(
-            _has_rows(x) and x[1:].is_fully_defined() for x in shapes
+            _has_rows(shape) and shape[1:].is_fully_defined() for shape in shapes
         )
-        self.unusable = next(
-            (f"{name} is {x.dtype.name}" for name, x in specs.items() if not _in_json(x.dtype)), ""
-        )
-
-    def run(self, inputs: Arrays) -> Arrays:
-        """Returns the outputs. Blocks, and may be called by several threads."""
-        tensors = {
-            name: tf.constant(value, self.inputs[name].dtype) for name, value in inputs.items()
-        }
-        return {name: _array(value) for name, value in self._function(**tensors).items()}
+        types = {name: spec.dtype for name, spec in (*inputs.items(), *outputs.items())}
+        unusable = [
+            f"{name} is {dtype.name}" for name, dtype in types.items() if not _in_json(dtype)
+        ]
+        self.unusable = unusable[0] if unusable else ""
 
 
 class LoadedModel:
     """A version of a model, loaded and warmed up.
 
-    Attributes:
+    Args:
         signatures: The functions by name.
         metadata: The signatures as the REST API describes them.
         card: Content of `assets.extra/model.json`, if there is one.
     """
 
-    def __init__(self, path: Path):
-        try:
-            loaded = tf.saved_model.load(str(path))
-            self.signatures = {
-                name: ServedFunction(function) for name, function in loaded.signatures.items()
-            }
-            self.metadata = _metadata(path)
-            self.card = read_card(path)
-            for signature, inputs in read_warmup(path):
-                self.signatures[signature].run(inputs)
-        except Exception as error:  # a damaged SavedModel fails in many ways
-            said = sentence_of(str(error))[:300]
-            raise UserError(f"{path} cannot be loaded: {type(error).__name__}: {said}") from None
-        if not self.signatures:
-            raise UserError(f"{path} cannot be loaded: it has no signatures")
-        tokens = self.signatures.get("tokens")
-        self._tokens = (
-            tokens if tokens and tokens.outputs == {"source_tokens", "translation_tokens"} else None
-        )
+    def __init__(
+        self,
+        signatures: dict[str, ServedFunction],
+        metadata: dict[str, Any],
+        card: dict[str, Any] | None,
+    ):
+        self.signatures = signatures
+        self.metadata = metadata
+        self.card = card
+        tokens = signatures.get("tokens")
+        told = tokens and tokens.outputs == {"source_tokens", "translation_tokens"}
+        self._tokens = tokens if told else None
 
     def cost(self, function: ServedFunction, inputs: Arrays) -> int:
         """Returns the tokens of the most expensive sentence: its own and those that its translation
@@ -92,10 +79,67 @@ class LoadedModel:
         return int(max(sum(found.values()), default=0))
 
 
+def load_model(path: Path, compute_type: str = "default", workers: int = 1) -> LoadedModel:
+    """Loads an export.
+
+    Args: compute_type: That of CTranslate2. workers: Batches that it computes at the same time.
+    """
+    try:
+        if (path / MODEL_FILES[0]).is_file():
+            return _load_saved_model(path)
+        return _load_ctranslate2(path, compute_type, workers)
+    except Exception as error:  # a damaged model fails in many ways
+        said = sentence_of(str(error))[:300]
+        raise UserError(f"{path} cannot be loaded: {type(error).__name__}: {said}") from None
+
+
+def _load_saved_model(path: Path) -> LoadedModel:
+    """Loads a SavedModel and plays its warm-up requests."""
+    functions = tf.saved_model.load(str(path)).signatures
+    signatures = {name: _served(function) for name, function in functions.items()}
+    if not signatures:
+        raise ValueError("it has no signatures")
+    for signature, inputs in read_warmup(path):
+        signatures[signature].run(inputs)
+    return LoadedModel(signatures, _metadata(path), read_card(path))
+
+
+def _load_ctranslate2(path: Path, compute_type: str, workers: int) -> LoadedModel:
+    try:
+        from ..ctranslate2_engine import Engine
+    except ModuleNotFoundError as error:
+        raise UserError(f"{error.name} is missing; run `pip install -e '.[ctranslate2]'`") from None
+    functions = Engine(path, compute_type, workers).functions
+    signatures = {name: ServedFunction(*function) for name, function in functions.items()}
+    metadata = {name: _describe(function) for name, function in functions.items()}
+    return LoadedModel(signatures, metadata, read_card(path))
+
+
+def _describe(function: Any) -> dict[str, Any]:
+    """Returns a signature of CTranslate2 as the REST API describes those of a SavedModel."""
+    info = meta_graph_pb2.SignatureDef(method_name="tensorflow/serving/predict")
+    for side, specs in ((info.inputs, function.inputs), (info.outputs, function.outputs)):
+        for name, spec in specs.items():
+            side[name].name = name
+            side[name].dtype = spec.dtype.as_datatype_enum
+            side[name].tensor_shape.CopyFrom(spec.shape.as_proto())
+    return _message(info)
+
+
+def _served(function: Any) -> ServedFunction:
+    """Returns a signature of a SavedModel."""
+    inputs: Specs = function.structured_input_signature[1]
+
+    def run(arrays: Arrays) -> Arrays:
+        tensors = {name: tf.constant(x, inputs[name].dtype) for name, x in arrays.items()}
+        return {name: _array(value) for name, value in function(**tensors).items()}
+
+    return ServedFunction(inputs, function.structured_outputs, run)
+
+
 def _array(tensor: tf.Tensor) -> np.ndarray:
-    return np.asarray(
-        tensor.numpy(), object if tensor.dtype == tf.string else None
-    )  # a scalar is not an array
+    # A scalar is not an array.
+    return np.asarray(tensor.numpy(), object if tensor.dtype == tf.string else None)
 
 
 def _in_json(dtype: tf.DType) -> bool:
@@ -108,10 +152,11 @@ def _has_rows(shape: tf.TensorShape) -> bool:
 
 def _metadata(path: Path) -> dict[str, Any]:
     model = saved_model_pb2.SavedModel.FromString((path / "saved_model.pb").read_bytes())
-    return {
-        name: json_format.MessageToDict(
-            signature, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
-        )
-        for name, signature in model.meta_graphs[0].signature_def.items()
-        if not name.startswith("__")
-    }
+    found = model.meta_graphs[0].signature_def
+    return {name: _message(each) for name, each in found.items() if not name.startswith("__")}
+
+
+def _message(signature: Any) -> dict[str, Any]:
+    return json_format.MessageToDict(
+        signature, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+    )

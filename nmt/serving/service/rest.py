@@ -6,17 +6,19 @@ Row form has a list `instances` and gives `predictions`. Column form has `inputs
 
 import base64
 import binascii
+import contextlib
 import json
+import zlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import tensorflow as tf
 
-from .limits import Refused
+from .limits import Limits, Refused
 from .loaded_model import Arrays, LoadedModel, ServedFunction
 
-_KEYS = {"signature_name", "instances", "inputs"}
 _PIECE = 5000  # values that `json` writes at once
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -30,32 +32,47 @@ class Prediction(NamedTuple):
     by_row: bool
 
 
-def parse(body: bytes, model: LoadedModel) -> Prediction:
-    """Parses the body of a request to predict."""
-    request = _read(body)
-    if unknown := sorted(set(request) - _KEYS):
-        _refuse(
-            f"unknown key {_short(unknown[0])}; a request has instances or inputs, and may have signature_name"
+def unpack(body: bytes, most: int) -> bytes:
+    """Returns the content of a gzip file, which may have this many bytes."""
+    stream = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    found = b""
+    with contextlib.suppress(zlib.error):
+        found = stream.decompress(body, most + 1)
+    if len(found) > most:
+        raise too_large(most)
+    if not stream.eof or stream.unused_data:
+        _refuse("the body is not one gzip file, as its Content-Encoding says")
+    return found
+
+
+def parse(body: bytes, model: LoadedModel, limits: Limits) -> Prediction:
+    """Parses the body of a request to predict. What is too much is refused before it costs much."""
+    values = sum(map(body.count, (b",", b":", b"[", b"{")))
+    if values > limits.values:
+        raise Refused(
+            413,
+            f"a request may have {limits.values} commas, colons and opening brackets, "
+            f"this one has {values}; send several",
         )
-    if ("instances" in request) == ("inputs" in request):
+    request = _read(body)
+    by_row = "instances" in request
+    if by_row == ("inputs" in request):
         _refuse("give either instances or inputs")
     name = request.get("signature_name", "")
     name = "serving_default" if name == "" else name
     signature = model.signatures.get(name) if isinstance(name, str) else None
     if signature is None:
-        _refuse(
-            f"there is no signature {_short(name)}; the model has {', '.join(sorted(model.signatures))}"
-        )
+        known = ", ".join(sorted(model.signatures))
+        _refuse(f"there is no signature {_short(name)}; the model has {known}")
     if signature.unusable:
-        _refuse(
-            f"this signature cannot be served, because {signature.unusable}, which JSON does not have"
-        )
-    by_row = "instances" in request
+        _refuse(f"this signature cannot be served: {signature.unusable}, which JSON does not have")
     columns = (
         _columns(request["instances"], signature)
         if by_row
         else _named(request["inputs"], signature)
     )
+    if signature.has_rows:
+        _refuse_many(columns, limits.most_rows(signature.joinable))
     inputs = {name: _array(columns[name], spec, name) for name, spec in signature.inputs.items()}
     counts = {len(array) for array in inputs.values()} if signature.has_rows else {1}
     if len(counts) > 1:
@@ -64,30 +81,36 @@ def parse(body: bytes, model: LoadedModel) -> Prediction:
 
 
 def render(outputs: Arrays, rows: int | None) -> bytes:
-    """Returns the body of the response: in row form with this number of rows, or in column form if `rows` is `None`."""
+    """Returns the body of a response: by row if a number of rows is given, else by column."""
     if rows is None:
-        return f'{{"outputs":{_object(outputs, [_json(array, name) for name, array in outputs.items()])}}}'.encode()
+        columns = [_json(array, name) for name, array in outputs.items()]
+        return f'{{"outputs":{_object(outputs, columns)}}}'.encode()
     for name, array in outputs.items():
         if array.shape[:1] != (rows,):
             _refuse(f"the output {_short(name)} has no rows; give inputs instead of instances")
-    columns = [
-        [_json(np.asarray(x, array.dtype), name) for x in array] for name, array in outputs.items()
-    ]
-    found = [_object(outputs, row) for row in zip(*columns, strict=True)]
+    found = []
+    for i in range(rows):
+        cells = [_json(np.asarray(x[i], x.dtype), name) for name, x in outputs.items()]
+        found.append(_object(outputs, cells))
     return f'{{"predictions":[{",".join(found)}]}}'.encode()
+
+
+def too_large(most: int) -> Refused:
+    """Returns the refusal of a body that is too large."""
+    text = f"the body of a request may have {most} bytes; send several requests"
+    return Refused(413, text, {"Connection": "close"})
 
 
 def _read(body: bytes) -> dict[str, Any]:
     try:
-        request = json.loads(body.decode(), parse_constant=np.float64, object_pairs_hook=_unique)
+        text = body.decode("utf-8-sig")  # TensorFlow Serving skips a byte order mark too
+        request = json.loads(text, parse_constant=np.float64, object_pairs_hook=_unique)
     except UnicodeDecodeError:
         _refuse("the body is not UTF-8")
     except RecursionError:
         _refuse("the body is nested too deeply")
-    except json.JSONDecodeError as error:
-        _refuse(f"the body is not JSON: {error}")
-    except ValueError:  # Python does not read it
-        _refuse("the body has a number with too many digits")
+    except ValueError as error:  # also of a number with too many digits
+        _refuse(f"the body is not JSON: {str(error).partition(';')[0]}")
     if not isinstance(request, dict):
         _refuse("the body must be a JSON object with instances or inputs")
     return request
@@ -100,11 +123,16 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        _refuse(
-            f"an object has the key {_short(next(key for key in keys if keys.count(key) > 1))} twice"
-        )
+        ((key, _),) = Counter(key for key, _ in pairs).most_common(1)
+        _refuse(f"an object has the key {_short(key)} twice")
     return found
+
+
+def _refuse_many(columns: dict[str, Any], most: int) -> None:
+    """Refuses more rows than a request may have."""
+    rows = max(len(column) if isinstance(column, list) else 0 for column in columns.values())
+    if rows > most:
+        raise Refused(413, f"a request may have {most} rows, this one has {rows}; send several")
 
 
 def _columns(instances: Any, signature: ServedFunction) -> dict[str, list]:
@@ -115,22 +143,25 @@ def _columns(instances: Any, signature: ServedFunction) -> dict[str, list]:
         _refuse("instances must be a list that is not empty")
     if len(signature.inputs) == 1:
         (name,) = signature.inputs
-        return {
-            name: [
-                row[name] if isinstance(row, dict) and set(row) == {name} else row
-                for row in instances
-            ]
-        }
+        return {name: [_value(row, name) for row in instances]}
     for row in instances:
         if not isinstance(row, dict) or set(row) != set(signature.inputs):
             _refuse(f"each of instances must be an object with {_names(signature)}")
     return {name: [row[name] for row in instances] for name in signature.inputs}
 
 
+def _value(row: Any, name: str) -> Any:
+    """Returns the value of a row of the only input, whose name may be left out."""
+    return row[name] if isinstance(row, dict) and set(row) == {name} else row
+
+
 def _named(inputs: Any, signature: ServedFunction) -> dict[str, Any]:
-    """Returns the values by the names of the inputs. The name of a single input may be left out."""
-    if isinstance(inputs, dict) and set(inputs) == set(signature.inputs):
-        return inputs
+    """Returns the values by the names of the inputs. The name of a single input may be left out.
+
+    Other names are ignored, as TensorFlow Serving does.
+    """
+    if isinstance(inputs, dict) and set(inputs) >= set(signature.inputs):
+        return {name: inputs[name] for name in signature.inputs}
     if len(signature.inputs) != 1 or (isinstance(inputs, dict) and set(inputs) != {"b64"}):
         _refuse(f"inputs must be an object with {_names(signature)}")
     return {next(iter(signature.inputs)): inputs}
@@ -150,11 +181,11 @@ def _array(value: Any, spec: tf.TensorSpec, name: str) -> np.ndarray:
             _refuse(f"{name} must be {_kind(spec)} with rows of the same length")
         sizes.append(lengths.pop())
         level = [x for each in level for x in each]
-    array = np.empty(len(level), object if spec.dtype == tf.string else spec.dtype.as_numpy_dtype)
-    is_number = spec.dtype.is_integer or spec.dtype.is_floating
-    limits = (
-        (spec.dtype.min, spec.dtype.max) if is_number else None
-    )  # here once: TensorFlow computes them slowly
+    dtype = spec.dtype
+    array = np.empty(len(level), object if dtype == tf.string else dtype.as_numpy_dtype)
+    is_number = dtype.is_integer or dtype.is_floating
+    # TensorFlow computes the limits slowly, so this is done once.
+    limits = (dtype.min, dtype.max) if is_number else None
     for i, each in enumerate(level):
         array[i] = _scalar(each, spec, name, limits)
     return array.reshape(sizes)
@@ -162,38 +193,39 @@ def _array(value: Any, spec: tf.TensorSpec, name: str) -> np.ndarray:
 
 def _scalar(value: Any, spec: tf.TensorSpec, name: str, limits: tuple[Any, Any] | None) -> Any:
     dtype = spec.dtype
-    if dtype == tf.string and isinstance(value, str):
-        try:
-            return value.encode()
-        except UnicodeEncodeError:
-            _refuse(f"{name} has a string with half of a surrogate pair")
-    if (
-        dtype == tf.string
-        and isinstance(value, dict)
-        and set(value) == {"b64"}
-        and isinstance(value["b64"], str)
-    ):
-        try:
-            return base64.b64decode(value["b64"], validate=True)
-        except (binascii.Error, ValueError):
-            _refuse(f"{name} has a string that is not base64")
-    if dtype == tf.bool and isinstance(value, bool):
+    kind = type(value)
+    if dtype == tf.string and kind in (str, dict):
+        return _bytes(value, spec, name)
+    if dtype == tf.bool and kind is bool:
         return value
-    if dtype.is_integer and type(value) is int and int(limits[0]) <= value <= int(limits[1]):
+    if dtype.is_integer and kind is int and int(limits[0]) <= value <= int(limits[1]):
         return value
-    if dtype.is_floating and type(value) in (int, float) and abs(value) <= float(limits[1]):
+    if dtype.is_floating and kind in (int, float) and abs(value) <= float(limits[1]):
         return value
-    if (
-        dtype.is_floating and type(value) is np.float64
-    ):  # NaN, Infinity or -Infinity; 1e999 is a float
+    # NaN, Infinity or -Infinity; 1e999 is a float.
+    if dtype.is_floating and kind is np.float64:
         return value
     _refuse(f"{name} must be {_kind(spec)}")
 
 
+def _bytes(value: str | dict[str, Any], spec: tf.TensorSpec, name: str) -> bytes:
+    """Returns a string, which may be written as base64."""
+    if isinstance(value, str):
+        try:
+            return value.encode()
+        except UnicodeEncodeError:
+            _refuse(f"{name} has a string with half of a surrogate pair")
+    if set(value) != {"b64"} or not isinstance(value["b64"], str):
+        _refuse(f"{name} must be {_kind(spec)}")
+    try:
+        return base64.b64decode(value["b64"], validate=True)
+    except (binascii.Error, ValueError):
+        _refuse(f"{name} has a string that is not base64")
+
+
 def _kind(spec: tf.TensorSpec) -> str:
-    return "a list of " * spec.shape.rank + {"string": "strings"}.get(
-        spec.dtype.name, f"{spec.dtype.name} values"
-    )
+    values = "strings" if spec.dtype == tf.string else f"{spec.dtype.name} values"
+    return "a list of " * spec.shape.rank + values
 
 
 def _names(signature: ServedFunction) -> str:
@@ -204,7 +236,8 @@ def _object(names: Iterable[str], values: Sequence[str]) -> str:
     """Returns the JSON of named values. A single value is written without its name."""
     if len(values) == 1:
         return values[0]
-    return f"{{{','.join(f'{_encode(name)}:{value}' for name, value in zip(names, values, strict=True))}}}"
+    pairs = [f"{_encode(name)}:{value}" for name, value in zip(names, values, strict=True)]
+    return f"{{{','.join(pairs)}}}"
 
 
 def _json(array: np.ndarray, name: str) -> str:
@@ -218,7 +251,9 @@ def _json(array: np.ndarray, name: str) -> str:
         pieces = (array[start : start + _PIECE] for start in range(0, array.size, _PIECE))
         return f"[{','.join(_json(piece, name)[1:-1] for piece in pieces)}]"
     value = array.tolist()
-    return _encode(_text(value, name.endswith("_bytes")) if array.dtype == object else value)
+    if array.dtype == object:
+        value = _text(value, name.endswith("_bytes"))
+    return _encode(value)
 
 
 def _text(value: Any, always: bool) -> Any:

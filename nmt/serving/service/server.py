@@ -8,36 +8,39 @@ import resource
 import signal
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from pathlib import Path
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ...errors import UserError
 from .access import Access
 from .app import Service
-from .connection import Connection, Places
+from .connection import Connection, ConnectionLimit
 from .limits import Limits
 from .store import Store
 
 _FILES = 200  # open files besides connections
+_next_log: dict[str, float] = {}  # when a message may be logged again
 _log = logging.getLogger("serve")
 
 
-def serve(models: Path, host: str, port: int, limits: Limits, access: Access) -> None:
-    """Serves the models of a folder until SIGTERM or Ctrl-C, then answers what it has; a second Ctrl-C ends at once."""
+def serve(store: Store, host: str, port: int, limits: Limits, access: Access) -> None:
+    """Serves the models of a store until SIGTERM or Ctrl-C, then answers the requests it has.
+
+    A second Ctrl-C ends at once.
+    """
     with _listen(host, port) as address:  # before loading the models, which takes time
-        store = Store(models)
-        signal.signal(
-            signal.SIGTERM, lambda *_: sys.exit(0)
-        )  # process 1 of a container ignores it otherwise
+        # Process 1 of a container ignores the signal otherwise.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
         store.open()
-        most = _most_connections(limits.connections)
+        for name in ("serve.requests", "uvicorn.error"):
+            logging.getLogger(name).addFilter(_is_due)
+        limit = ConnectionLimit(_most_connections(limits.connections))
         config = uvicorn.Config(
             Service(store, limits, access).app,
-            http=functools.partial(Connection, H11Protocol, Places(most), limits),
+            http=functools.partial(Connection, limit, limits),
             ws="none",
             lifespan="on",
             log_config=None,
@@ -60,18 +63,30 @@ def serve(models: Path, host: str, port: int, limits: Limits, access: Access) ->
         with _address_errors(host, port):  # another service may have begun to listen meanwhile
             address.listen(2048)
         shown = f"[{host}]" if ":" in host else host
-        _log.info("serving %s at http://%s:%d", models, shown, address.getsockname()[1])
+        _log.info("serving %s at http://%s:%d", store.root, shown, address.getsockname()[1])
         with ThreadPoolExecutor(1) as thread:  # uvicorn handles signals only in the main thread
             running = thread.submit(server.run, sockets=[address])
-            while (
-                not running.done()
-            ):  # a signal that another thread gets does not end a wait without a limit
+            # A signal that another thread gets does not end a wait without a limit.
+            while not running.done():
                 wait([running], 0.2)
             running.result()
 
 
+def _is_due(record: logging.LogRecord) -> bool:
+    """Returns whether no message of this kind was logged within the last second.
+
+    uvicorn's advice to install WebSockets, which follows each `Upgrade`, is never due.
+    """
+    kind = str(record.msg)  # without its arguments
+    now = time.monotonic()
+    is_due = now >= _next_log.get(kind, 0.0) and not kind.startswith("No supported WebSocket")
+    if is_due:
+        _next_log[kind] = now + 1.0
+    return is_due
+
+
 def _most_connections(wanted: int) -> int:
-    """Returns how many connections may be open, after raising the limit of open files if need be and if allowed."""
+    """Returns how many connections may be open; raises the limit of open files if allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = max(soft, min(hard, wanted + _FILES))  # -1 stands for no limit
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
@@ -80,9 +95,8 @@ def _most_connections(wanted: int) -> int:
 
 def _listen(host: str, port: int) -> socket.socket:
     with _address_errors(host, port):
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM
-        )[0]
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        family, kind, protocol, _, address = found[0]
         listener = socket.socket(family, kind, protocol)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

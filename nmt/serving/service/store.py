@@ -12,13 +12,14 @@ import re
 import stat
 import time
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from ...errors import UserError
 from .limits import Refused
-from .loaded_model import LoadedModel
+from .loaded_model import MODEL_FILES, LoadedModel, load_model
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _log = logging.getLogger("serve")
@@ -48,39 +49,39 @@ class _Version:
 class Store:
     """The models of a folder.
 
-    Args:
-        root: The folder.
-        again: Seconds until a version that could not be loaded is tried again.
+    Args: root: The folder. load: Loads the model of a folder. again: Seconds until a version that
+        could not be loaded is tried again.
     """
 
-    def __init__(self, root: Path, again: float = 60.0):
-        self._root = root
+    def __init__(
+        self, root: Path, load: Callable[[Path], LoadedModel] = load_model, again: float = 60.0
+    ):
+        self.root = root
+        self._load = load
         self._again = again
         self.served: dict[str, Served] = {}
         self._versions: dict[str, dict[int, _Version]] = {}  # by model and number
-        self._unreadable: dict[
-            Path, str
-        ] = {}  # why the folder of a model could not be read at the last look
+        # Why the folder of a model could not be read at the last look.
+        self._unreadable: dict[Path, str] = {}
         self._dropped: list[weakref.ref] = []  # signatures of models that are not served any more
 
     def open(self) -> None:
         """Loads the newest version of every model."""
-        if not self._root.is_dir():
-            raise UserError(
-                f"there is no folder {self._root}; `python -m nmt export --to MODELS/NAME/1` makes one"
-            )
+        remedy = "`python -m nmt export --to MODELS/NAME/1` makes one"
+        if not self.root.is_dir():
+            raise UserError(f"there is no folder {self.root}; {remedy}")
         self._look()
         self.refresh()
-        if not self.served and self.broken:
+        if self.served:
+            return
+        if self.broken:
             raise UserError(next(iter(self.broken.values())))
-        if not self.served:
-            raise UserError(
-                f"{self._root} holds no NAME/VERSION/saved_model.pb with a whole number as VERSION; "
-                "`python -m nmt export --to MODELS/NAME/1` makes one"
-            )
+        raise UserError(
+            f"{self.root} holds no NAME/VERSION with an export and a whole number as VERSION; {remedy}"
+        )
 
     def refresh(self) -> None:
-        """Loads new versions that have not changed since the last look, and drops what they replace."""
+        """Loads new versions that did not change since the last look; drops what they replace."""
         self._look()
         for name in [name for name in self.served if not self._versions.get(name)]:
             _log.warning("%s: its versions are gone, so it is dropped", name)
@@ -94,12 +95,10 @@ class Store:
     @property
     def broken(self) -> dict[tuple[str, int], str]:
         """Why versions of models are refused."""
-        return {
-            (name, i): each.why
-            for name, found in self._versions.items()
-            for i, each in found.items()
-            if each.why
-        }
+        found: dict[tuple[str, int], str] = {}
+        for name, versions in self._versions.items():
+            found |= {(name, i): each.why for i, each in versions.items() if each.why}
+        return found
 
     def find(self, name: str, version: str | None) -> Served:
         """Returns a model with its version; `None` is the newest version."""
@@ -112,45 +111,37 @@ class Store:
         return served
 
     def _look(self) -> None:
-        """Looks at all versions that have a `saved_model.pb`.
+        """Looks at all versions that hold an export.
 
         Those that cannot be read do not hide the others.
         """
         found: dict[str, dict[int, _Version]] = {}
         unreadable: dict[Path, str] = {}
-        for model in filter(lambda path: _NAME.fullmatch(path.name), self._root.iterdir()):
+        for model in filter(lambda path: _NAME.fullmatch(path.name), self.root.iterdir()):
             before = self._versions.get(model.name, {})
             try:
                 folders = list(model.iterdir()) if model.is_dir() else []
             except OSError as error:
-                unreadable[model] = _noted(
-                    f"{model} cannot be read: {error.strerror}", self._unreadable.get(model)
-                )
-                found[model.name] = {
-                    number: replace(version, files=None) for number, version in before.items()
-                }
+                why = f"{model} cannot be read: {error.strerror}"
+                unreadable[model] = _noted(why, self._unreadable.get(model))
+                found[model.name] = {i: replace(each, files=None) for i, each in before.items()}
                 continue
-            numbers = {
-                int(path.name): path
-                for path in folders
-                if path.name.isascii() and path.name.isdecimal()
-            }
-            versions = {
-                number: _look_at(path, before.get(number)) for number, path in numbers.items()
-            }
-            found[model.name] = {number: version for number, version in versions.items() if version}
+            found[model.name] = {}
+            for path in folders:
+                if not (path.name.isascii() and path.name.isdecimal()):
+                    continue
+                number = int(path.name)
+                version = _look_at(path, before.get(number))
+                if version:
+                    found[model.name][number] = version
         self._versions = found
         self._unreadable = unreadable
 
     def _serve(self, name: str, number: int, version: _Version) -> bool:
-        """Returns whether a version is served, after loading it if its files are new and have stopped changing."""
+        """Returns whether a version is served; loads it if its files are new and do not change."""
         # A reference to what is served would keep its model in memory.
-        current, files = (
-            (self.served[name].version, self.served[name].files)
-            if name in self.served
-            else (None, None)
-        )
-        if number == current and version.files == files:
+        current = self.served[name].version if name in self.served else None
+        if number == current and version.files == self.served[name].files:
             version.refused = None
             version.why = ""
             return True
@@ -158,7 +149,7 @@ class Store:
         if version.files is None or is_waiting or not version.settled:
             return number == current  # while its files change, what is in memory goes on
         try:
-            model = LoadedModel(version.path)
+            model = self._load(version.path)
         except UserError as error:
             version.refused = version.files
             version.again = time.monotonic() + self._again
@@ -178,37 +169,36 @@ class Store:
         kept = {key: value for key, value in self.served.items() if key != name}
         self.served = {**kept, name: served} if served else kept
         if served:
-            _log.info(
-                "%s: version %d is served%s",
-                name,
-                served.version,
-                f", not {old.version}" if old else "",
-            )
+            instead = f", not {old.version}" if old else ""
+            _log.info("%s: version %d is served%s", name, served.version, instead)
         if old:
             self._dropped += [weakref.ref(signature) for signature in old.model.signatures.values()]
         del old
         self._collect()
+        gc.freeze()  # else collections look at all of TensorFlow, while requests wait
 
     def _collect(self) -> None:
-        """Frees dropped models that no request uses any more; their graphs are in reference cycles."""
+        """Frees dropped models that no request uses any more.
+
+        Their graphs are in reference cycles.
+        """
         alive = [signature for signature in self._dropped if signature() is not None]
         if len(alive) < len(self._dropped):
+            gc.unfreeze()
             gc.collect()
+            gc.freeze()
         self._dropped = alive
 
 
 def _look_at(path: Path, before: _Version | None) -> _Version | None:
-    """Returns a version, or `None` if the folder holds no SavedModel."""
+    """Returns a version, or `None` if the folder holds no export."""
     try:
-        if not (path / "saved_model.pb").is_file():
+        if not any((path / name).is_file() for name in MODEL_FILES):
             return None
         files = _files(path)
     except OSError as error:
-        return _Version(
-            path,
-            None,
-            why=_noted(f"{path} cannot be read: {error.strerror}", before and before.why),
-        )
+        why = f"{path} cannot be read: {error.strerror}"
+        return _Version(path, None, why=_noted(why, before and before.why))
     if before is None or before.files is None:
         return _Version(path, files)
     return replace(before, path=path, files=files, settled=files == before.files)
@@ -222,16 +212,11 @@ def _noted(why: str, before: str | None) -> str:
 
 
 def _files(path: Path) -> Files:
-    stats = {
-        file: file.stat() if file.exists() else file.lstat() for file in path.rglob("*")
-    }  # links to nothing too
-    odd = [
-        file
-        for file, x in stats.items()
-        if stat.S_IFMT(x.st_mode) not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK)
-    ]
-    if odd:  # reading a pipe would never end
-        raise OSError(errno.EINVAL, f"{odd[0].relative_to(path)} is a pipe or a device")
-    return tuple(
-        sorted((str(file.relative_to(path)), x.st_size, x.st_mtime_ns) for file, x in stats.items())
-    )
+    """Returns the files of a folder; refuses a pipe, whose reading would never end."""
+    found = []
+    for file in path.rglob("*"):
+        entry = file.stat() if file.exists() else file.lstat()  # a link to nothing
+        if stat.S_IFMT(entry.st_mode) not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK):
+            raise OSError(errno.EINVAL, f"{file.relative_to(path)} is a pipe or a device")
+        found.append((str(file.relative_to(path)), entry.st_size, entry.st_mtime_ns))
+    return tuple(sorted(found))

@@ -41,15 +41,19 @@ def toy(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def vocabularies(tmp_path_factory):
-    """SentencePiece models of two alphabets."""
+def vocabulary_folder(tmp_path_factory):
+    """SentencePiece models of two alphabets, as `source.model` and `target.model`."""
     folder = tmp_path_factory.mktemp("vocabularies")
-    vocabularies = []
     for name, lines in (("source", SOURCE), ("target", TARGET)):
         (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
         (folder / f"{name}.model").write_bytes(train_sentencepiece(folder / name, 50))
-        vocabularies.append(load_vocabulary(folder / f"{name}.model"))
-    return Vocabularies(*vocabularies)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def vocabularies(vocabulary_folder):
+    names = ("source.model", "target.model")
+    return Vocabularies(*(load_vocabulary(vocabulary_folder / name) for name in names))
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from nmt.serving.service.limits import PIECE, Outbox, Refused
+from nmt.serving.service.limits import PIECE, Refused, ResponseBudget
 
 
 def send(response, stop_after=None):
@@ -24,7 +24,7 @@ def send(response, stop_after=None):
 
 def test_a_response_is_sent_in_pieces():
     content = bytes(range(256)) * (PIECE // 100)
-    start, *parts = send(Outbox(0).response(content))
+    start, *parts = send(ResponseBudget(0).response(content))
     assert dict(start["headers"])[b"content-length"] == str(len(content)).encode()
     assert b"".join(part["body"] for part in parts) == content
     assert all(len(part["body"]) <= PIECE for part in parts)
@@ -33,16 +33,16 @@ def test_a_response_is_sent_in_pieces():
 
 @pytest.mark.parametrize("stop_after", [None, 1])
 def test_responses_count_until_they_are_sent_or_the_client_has_left(stop_after):
-    outbox = Outbox(2 * PIECE)
+    budget = ResponseBudget(2 * PIECE)
     large = bytes(PIECE + 1)
-    first = outbox.response(large)
+    first = budget.response(large)
     with pytest.raises(Refused, match="read slowly") as refused:
-        outbox.response(large)
+        budget.response(large)
     assert refused.value.status_code == 503
-    for response in (first, outbox.response(b"a small one is not refused")):
+    for response in (first, budget.response(b"a small one is not refused")):
         try:
             send(response, stop_after)
         except OSError:
             assert stop_after
-    assert outbox.size == 0
-    assert outbox.response(bytes(3 * PIECE)).status_code == 200  # alone
+    assert budget.size == 0
+    assert budget.response(bytes(3 * PIECE)).status_code == 200  # alone

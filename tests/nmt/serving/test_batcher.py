@@ -20,14 +20,6 @@ def test_a_request_larger_than_a_batch_is_computed_in_pieces():
     assert signature.sizes == [4, 4, 2]
 
 
-def test_rows_that_cannot_be_computed_apart_are_at_most_a_batch():
-    signature = Doubling(False, 9)
-    with_batcher(lambda batcher: ask(batcher, signature, 4), batch=4)
-    with pytest.raises(Refused, match="may have 4 rows, this one has 5"):
-        with_batcher(lambda batcher: ask(batcher, signature, 5), batch=4)
-    assert signature.sizes == [4]
-
-
 def test_others_are_computed_between_the_pieces_of_a_large_request():
     signature = Doubling()
 
@@ -112,32 +104,16 @@ def test_a_row_that_is_larger_than_a_batch_is_computed_alone():
     assert signature.sizes == [1, 1, 1]
 
 
-def test_a_queue_is_limited_by_bytes_too_but_takes_one_request_of_any_size():
-    async def work(batcher):
-        signature = Doubling(releases=9)
-        calls = [
-            batcher.run(signature, {"numbers": np.zeros(rows, np.int32)}, rows) for rows in (100, 1)
-        ]
-        found = await asyncio.gather(*calls, return_exceptions=True)
-        return [
-            each.status_code if isinstance(each, Refused) else len(each["doubles"])
-            for each in found
-        ]
-
-    assert with_batcher(work, queue_bytes=100) == [100, 429]
-
-
-def test_pieces_whose_outputs_have_no_rows_are_computed_again_as_a_whole():
+def test_a_large_request_whose_outputs_have_no_rows_is_refused():
     class Summing(Doubling):
         def run(self, inputs):
             return {"sum": super().run(inputs)["doubles"].sum(keepdims=True)}
 
     signature = Summing(releases=9)
-    found = with_batcher(
-        lambda batcher: batcher.run(signature, {"numbers": np.arange(10)}, 10), batch=4
-    )
-    assert found["sum"].tolist() == [90]
-    assert signature.sizes == [4, 10]
+    numbers = {"numbers": np.arange(10)}
+    assert with_batcher(lambda batcher: batcher.run(signature, numbers, 10))["sum"] == [90]
+    with pytest.raises(Refused, match="at most 4 rows"):
+        with_batcher(lambda batcher: batcher.run(signature, numbers, 10), batch=4)
 
 
 def test_a_large_request_stops_when_its_client_leaves():

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
-from nmt.__main__ import main
 from nmt.config import Config
 from nmt.decoding.options import DecodingOptions
 from nmt.decoding.scoring import Scorer
@@ -11,9 +11,14 @@ from nmt.decoding.translator import Translator
 from nmt.errors import UserError
 from nmt.model.transformer import Transformer
 from nmt.serving.ctranslate2_model import save_ctranslate2
+from nmt.serving.service.loaded_model import load_model
+from nmt.serving.signatures import Signatures
+from nmt.text.batches import LONGEST
+from nmt.text.vocabulary import END
 from tests.nmt.serving.exports import SOURCE, TARGET, make_model
 
 pytestmark = pytest.mark.slow
+pytest.importorskip("starlette")
 
 PAIRS = [(source.encode(), target.encode()) for source in SOURCE for target in TARGET[:4]]
 
@@ -50,6 +55,78 @@ def make_transformer(kind, position, vocabularies, **options):
     return model
 
 
+def save(model, vocabularies, to):
+    return save_ctranslate2(model, vocabularies, to, DecodingOptions(), {}, to)
+
+
+@pytest.fixture(scope="module")
+def both(vocabularies, vocabulary_folder, tmp_path_factory):
+    """The signatures of a model, and a folder of models with its export for CTranslate2."""
+    pytest.importorskip("ctranslate2", reason="needs the extra `ctranslate2`")
+    models = tmp_path_factory.mktemp("served") / "models"
+    model = make_transformer("layernorm", "pre", vocabularies, transformer_output_bias=True)
+    (bias,) = [weight for weight in model.weights if weight.path.endswith("output_bias")]
+    ends = np.eye(vocabularies.target.size)[END]  # at a limit, CTranslate2 adds no cost of the end
+    bias.assign(bias + 8 * ends)
+    options = DecodingOptions(beam_size=3, normalization_alpha=0.7)
+    card = {"name": "test"}
+    folder = models / "toy" / "1"
+    assert save_ctranslate2(model, vocabularies, folder, options, card, vocabulary_folder)
+    translator = Translator(vocabularies, model, options)
+    return Signatures(vocabularies, model, translator), models
+
+
+@pytest.mark.parametrize("name", ["serving_default", "n_best", "with_prefix", "score", "tokens"])
+def test_signatures_are_those_of_a_savedmodel(both, name):
+    """Scores are equal; CTranslate2's search may find other translations of some lines."""
+    signatures, models = both
+    function = signatures.functions[name]
+    lines = [*SOURCE, "", "Haus " * (LONGEST + 1)]
+    others = [*TARGET[: len(SOURCE)], "", "дом"]
+    given = {spec.name: others for spec in function.input_signature} | {"sources": lines}
+    served = load_model(models / "toy" / "1").signatures[name]
+    assert (set(served.inputs), served.joinable) == (set(given), True)
+    expected = function(**{each: tf.constant(texts) for each, texts in given.items()})
+    as_bytes = {k: np.array([x.encode() for x in texts], object) for k, texts in given.items()}
+    found = served.run(as_bytes)
+    assert set(found) == set(expected) == served.outputs
+    for key, values in expected.items():
+        assert found[key].shape == values.shape
+        if name in ("score", "tokens") or key in ("source_cut", "counts"):
+            np.testing.assert_allclose(found[key], values, rtol=1e-3)
+    nothing = served.run({each: np.zeros(0, object) for each in given})
+    assert {key: len(each) for key, each in nothing.items()} == dict.fromkeys(expected, 0)
+    if name == "with_prefix":  # CTranslate2 scores only what follows
+        found = [text.decode() for text in found["translations"]]
+        assert all(map(str.startswith, found, [text[:4] for text in others]))
+    if name not in ("serving_default", "n_best"):
+        return
+    same = found["translations"] == expected["translations"].numpy()
+    assert np.mean(same) > 0.6
+    np.testing.assert_allclose(found["scores"][same], expected["scores"][same], rtol=1e-3)
+    assert (found["translation_cut"] == expected["translation_cut"].numpy())[same].all()
+
+
+def test_the_service_serves_it_in_int8(both, start_service):
+    signatures, models = both
+    service = start_service(models, "--compute_type", "int8")
+    status, answer = service.predict({"inputs": SOURCE})
+    expected = signatures.serve(tf.constant(SOURCE))["translations"].numpy()
+    assert (status, len(answer["outputs"]["translations"])) == (200, len(expected))
+    (shown,) = service.get("/v1/models")[1]["models"]
+    assert (shown["card"], "attention" in shown["signatures"]) == ({"name": "test"}, False)
+    _, found = service.get("/v1/models/toy/metadata")
+    metadata = found["metadata"]["signature_def"]["signature_def"]["n_best"]
+    assert metadata["outputs"]["scores"]["tensor_shape"]["dim"][1]["size"] == "3"
+    status, answer = service.predict({"inputs": ["a " * 1500]})
+    assert (status, "--tokens" in answer["error"]) == (400, True)
+
+
+def test_an_unknown_type_is_refused(both, run):
+    status, _, said = run("serve", both[1], "--port", 0, "--compute_type", "int9")
+    assert (status, "Invalid compute type: int9" in said) == (2, True)
+
+
 def pieces(vocabulary, line):
     return [token.decode() for token in vocabulary.tokens(vocabulary.encode([line])[0]).numpy()]
 
@@ -65,9 +142,9 @@ def test_costs_and_translations_are_ours(
     model = make_transformer(kind, position, vocabularies, **parts)
     if kind not in ("layernorm", "rmsnorm"):
         with pytest.raises(UserError, match="normalizes in another way"):
-            save_ctranslate2(model, vocabularies, tmp_path / "model")
+            save(model, vocabularies, tmp_path / "model")
         return
-    save_ctranslate2(model, vocabularies, tmp_path / "model")
+    assert not save(model, vocabularies, tmp_path / "model")  # there are no SentencePiece files
     engine = ctranslate2.Translator(str(tmp_path / "model"), compute_type="float32")
 
     sides = zip(vocabularies, zip(*PAIRS, strict=True), strict=True)
@@ -95,23 +172,4 @@ def test_costs_and_translations_are_ours(
 
 def test_an_rnn_is_refused(vocabularies, tmp_path):
     with pytest.raises(UserError, match="CTranslate2 runs one Transformer"):
-        save_ctranslate2(make_model(vocabularies, "layernorm"), vocabularies, tmp_path / "model")
-
-
-@pytest.mark.parametrize("option", ["-k 3", "-n", "--languages en de"])
-def test_options_of_a_savedmodel_are_refused(tmp_path, capsys, monkeypatch, option):
-    words = [
-        "nmt",
-        "export",
-        "--model",
-        "m",
-        "--to",
-        str(tmp_path / "x"),
-        "--format",
-        "ctranslate2",
-        *option.split(),
-    ]
-    monkeypatch.setattr("sys.argv", words)
-    with pytest.raises(SystemExit, match="2"):
-        main()
-    assert "--format ctranslate2 takes no --" in capsys.readouterr().err
+        save(make_model(vocabularies, "layernorm"), vocabularies, tmp_path / "model")

@@ -1,5 +1,6 @@
 """How signals end the service, while requests go on."""
 
+import contextlib
 import http.client
 import os
 import shutil
@@ -70,6 +71,31 @@ def test_a_long_batch_does_not_delay_the_end(toy, start_service, tmp_path):
     assert found == [504]
     service.process.join(30)
     assert service.process.exitcode == 0
+
+
+def test_after_sigkill_under_load_the_service_starts_again(toy, start_service, tmp_path):
+    """The folder of models is as before: the service writes nothing."""
+    models = tmp_path / "models"
+    shutil.copytree(toy, models / "toy" / "1")
+    files = sorted((path, path.stat().st_mtime_ns) for path in tmp_path.rglob("*"))
+    service = start_service(models)
+
+    def call():
+        with contextlib.suppress(ConnectionError, http.client.HTTPException):
+            service.predict({"signature_name": "slow", "inputs": [10**9]})
+
+    callers = [threading.Thread(target=call) for _ in range(8)]
+    for caller in callers:
+        caller.start()
+    until(lambda: service.metric("nmt_rows_running"))
+    os.kill(service.process.pid, signal.SIGKILL)
+    for caller in callers:
+        caller.join(30)
+    service.log.unlink()
+    assert start_service(models).predict({"inputs": ["a"]})[0] == 200
+    now = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    assert [(path, now[path]) for path, _ in files] == files
+    assert {path.suffix for path in set(now) - {path for path, _ in files}} <= {".log", ".out"}
 
 
 EARLY = """

@@ -43,6 +43,10 @@ GOOD = [
         {"predictions": [{"translations": b64(b"A\xff\0!"), "scores": 3.0}]},
     ),
     (
+        {"inputs": {"sources": ["a"], "more": 1}, "also": [{}]},  # ignored, as TensorFlow Serving
+        {"outputs": {"translations": ["A!"], "scores": [1.0]}},
+    ),
+    (
         {"signature_name": "", "inputs": ["a"]},
         {"outputs": {"translations": ["A!"], "scores": [1.0]}},
     ),
@@ -90,7 +94,6 @@ BAD = {
     "[]": "must be a JSON object",
     "{}": "either instances or inputs",
     '{"instances": ["a"], "inputs": ["a"]}': "either instances or inputs",
-    '{"instances": ["a"], "extra": 1}': "unknown key",
     '{"instances": []}': "not empty",
     '{"instances": {}}': "must be a list",
     '{"instances": [1]}': "sources must be a list of strings",
@@ -100,6 +103,7 @@ BAD = {
     '{"instances": [{"b64": "!"}]}': "not base64",
     '{"instances": [{"b64": "\u00e9"}]}': "not base64",
     '{"inputs": {"wrong": ["a"]}}': "inputs must be an object with sources",
+    '{"instances": [{"sources": "a", "more": "b"}]}': "sources must be a list of strings",
     '{"inputs": "a"}': "sources must be a list",
     '{"signature_name": "none", "instances": ["a"]}': "there is no signature",
     '{"signature_name": [], "instances": ["a"]}': "there is no signature",
@@ -120,9 +124,9 @@ BAD = {
     '{"instances": [{"b64": "YQ==", "b64": "Yg=="}]}': 'has the key "b64" twice',
     '{"signature_name": "add", "inputs": [[1, 1e999]]}': "numbers must be",
     '{"signature_name": "reverse", "instances": ["axa"]}': "refuses the inputs: no x",
-    '{"signature_name": "roots", "inputs": [1]}': "cannot be served, because roots is complex64",
-    "[" * 100_000: "nested too deeply",
-    '{"instances": [' + "1" * 10_000 + "]}": "too many digits",
+    '{"signature_name": "roots", "inputs": [1]}': "cannot be served: roots is complex64",
+    "[" * 60_000: "nested too deeply",
+    '{"instances": [' + "1" * 10_000 + "]}": "not JSON: Exceeds the limit",
 }
 
 
@@ -275,18 +279,12 @@ def test_a_signature_that_does_not_keep_rows_is_computed_alone_or_fails_alone(se
     found = service.predict({"signature_name": "joined", "inputs": ["a", "b"]})
     assert found == (200, {"outputs": {"text": "ab", "count": 2}})
     status, answer = service.predict({"signature_name": "broken", "instances": ["a", "b"]})
-    assert (status, answer["error"]) == (
-        400,
-        'the output "one" has no rows; give inputs instead of instances',
-    )
+    assert (status, '"one" has no rows' in answer["error"]) == (400, True)
 
 
 def test_too_much_is_refused(service):
     status, answer = service.predict({"instances": ["a"] * 101})
-    assert (status, answer["error"]) == (
-        413,
-        "a request may have 100 rows, this one has 101; send several",
-    )
+    assert (status, "100 rows, this one has 101" in answer["error"]) == (413, True)
     status, answer = service.post("/v1/models/toy:predict", b" " * (1 << 20) + b"{}")
     assert (status, "bytes" in answer["error"]) == (413, True)
     status, _, _ = service.request(
@@ -302,13 +300,7 @@ def test_a_sentence_that_may_take_too_long_is_refused(service, name):
     long = " ".join(["a"] * 501)
     assert service.predict({"signature_name": name, "inputs": ["", good, good]})[0] == 200
     status, answer = service.predict({"signature_name": name, "instances": ["b", long]})
-    assert (
-        status,
-        "2000 tokens with its longest translation, one has 2004" in answer["error"],
-    ) == (
-        400,
-        True,
-    )
+    assert (status, "2000" in answer["error"], "2004" in answer["error"]) == (400, True, True)
     assert "--tokens" in answer["error"]
     assert (
         service.predict({"signature_name": "reverse", "inputs": [long]})[0] == 200

@@ -111,21 +111,9 @@ class Toy(tf.Module):
 def write_toy(path, mark="!"):
     """Exports the toy; returns its path."""
     toy = Toy(mark)
-    names = (
-        "n_best",
-        "tokens",
-        "attention",
-        "pair",
-        "add",
-        "reverse",
-        "slow",
-        "log",
-        "roots",
-        "halves",
-        "joined",
-        "broken",
-    )
-    signatures = {"serving_default": toy.serve} | {name: getattr(toy, name) for name in names}
+    names = [name for name, each in vars(Toy).items() if hasattr(each, "get_concrete_function")]
+    signatures = {name: getattr(toy, name) for name in names}
+    signatures["serving_default"] = signatures.pop("serve")
     tf.saved_model.save(toy, str(path), signatures=signatures)
     return path
 
@@ -159,11 +147,11 @@ class Client:
     def predict(self, value, model="toy"):
         return self.post(f"/v1/models/{model}:predict", value)
 
-    def metric(self, name):
-        """Returns the sum of a metric over its labels."""
+    def metric(self, name, label=""):
+        """Returns the sum of a metric over its labels, or over those with this value."""
         _, _, body = self.request("GET", "/metrics")
-        found = re.findall(rf"^{name}(?:\{{.*\}})? (\S+)$", body.decode(), re.MULTILINE)
-        return sum(map(float, found))
+        found = re.findall(rf"^{name}(\{{.*\}})? (\S+)$", body.decode(), re.MULTILINE)
+        return sum(float(value) for labels, value in found if label in labels)
 
 
 def until(condition, seconds=60):

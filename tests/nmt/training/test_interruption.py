@@ -201,7 +201,8 @@ def assert_ends_at_once(train, finish, tmp_path, number, waits, *more):
     begun = time.monotonic()
     os.kill(process.pid, number)
     process.join()
-    assert (process.exitcode, time.monotonic() - begun < 30) == (128 + number, True)
+    assert process.exitcode == 128 + number
+    assert time.monotonic() - begun < 30  # half of what it would wait
     assert "Traceback" not in (tmp_path / "model" / "errors").read_text()
     assert_equal(finish("model", *more), expected)
 

@@ -1,0 +1,157 @@
+"""Ten times what each limit allows: it is refused, and others are answered meanwhile."""
+
+import concurrent.futures
+import contextlib
+import gzip
+import json
+import shutil
+import socket
+import time
+
+import pytest
+
+from tests.nmt.serving.toy import POST, until
+
+pytest.importorskip("starlette")
+
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+MIB = 1 << 20
+
+
+def with_length(body, more=b""):
+    return POST + more + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def inputs(values):
+    return with_length(b'{"inputs": [%s]}' % values)
+
+
+NAMES = b",".join(b'"%d": 1' % i for i in range(32_000))
+KINDS = {
+    "bytes of the head": (b"GET / HTTP/1.1\r\n" + b"X: a\r\n" * 13_650 + b"\r\n", 400),
+    "chunks": (CHUNKED + b"1\r\n \r\n" * 20_480, 400),
+    "bytes of the body": (with_length(b" " * 10 * MIB), 413),
+    "unpacked bytes": (
+        with_length(gzip.compress(bytes(10 * MIB)), b"Content-Encoding: gzip\r\n"),
+        413,
+    ),
+    "values": (inputs(b"[]," * 327_680 + b"1"), 413),
+    "keys": (with_length(b'{%s, "31999": 2}' % NAMES), 400),
+    "rows": (inputs(b'"a",' * 5_119 + b'"a"'), 413),
+    "tokens": (inputs(b'"%s"' % (b"a " * 20_000)), 400),
+    "characters": (inputs(b'"%s"' % (b"a" * 990_000)), 200),
+}
+
+
+@pytest.fixture(scope="module")
+def service(toy, start_service, tmp_path_factory):
+    models = tmp_path_factory.mktemp("limits") / "models"
+    shutil.copytree(toy, models / "toy" / "1")
+    return start_service(models, "--workers", 1, "--timeout", 300)
+
+
+def send(service, data):
+    """Returns the status of the answer; 0 if the service ends the connection before."""
+    with (
+        contextlib.suppress(OSError),
+        socket.create_connection(("127.0.0.1", service.port), timeout=60) as connection,
+    ):
+        with contextlib.suppress(OSError):
+            connection.sendall(data)
+        return int(connection.recv(12)[9:])
+    return 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ten_times_a_limit_is_refused(service, kind):
+    data, status = KINDS[kind]
+    assert send(service, data) in (status, 0)
+    assert service.predict({"inputs": ["a"]})[0] == 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_others_are_answered_meanwhile(service, kind):
+    """Eight callers send too much; the least of some times is taken, as this machine has more to do."""
+    end = time.monotonic() + 5
+
+    def attack(_):
+        while time.monotonic() < end:
+            send(service, KINDS[kind][0])
+
+    health = []
+    small = []
+    with concurrent.futures.ThreadPoolExecutor(8) as callers:
+        attacks = [callers.submit(attack, i) for i in range(8)]
+        time.sleep(0.5)
+        while time.monotonic() < end:
+            asked = time.monotonic()
+            assert service.get("/healthz")[0] == 200
+            health.append(time.monotonic() - asked)
+            asked = time.monotonic()
+            assert service.predict({"inputs": ["a"]})[0] == 200
+            small.append(time.monotonic() - asked)
+        for each in attacks:
+            each.result()
+    print(f"{kind}: /healthz {sorted(health)[len(health) // 2]:.3f} s, at most {max(health):.3f}; ")
+    print(f"a small request {sorted(small)[len(small) // 2]:.3f} s, at most {max(small):.3f}")
+    assert sorted(health)[len(health) // 2] < 0.2
+    assert sorted(small)[len(small) // 2] < 1
+
+
+def test_bodies_that_wait_are_bounded_together_and_given_back(service):
+    head = POST + b"Content-Length: 1000000\r\n\r\n"
+    with contextlib.ExitStack() as stack:
+        for size in [999_999] * 16 + [700_000]:
+            address = ("127.0.0.1", service.port)
+            connection = stack.enter_context(socket.create_connection(address, timeout=30))
+            connection.sendall(head + b" " * size)
+        until(lambda: service.predict({"inputs": ["a" * 300_000]})[0] == 429)
+        assert service.get("/healthz")[0] == 200
+    until(lambda: service.predict({"inputs": ["a" * 300_000]})[0] == 200)
+    for _ in range(17):
+        assert send(service, with_length(b" " * MIB)) == 400
+    assert service.predict({"inputs": ["a"]})[0] == 200
+
+
+def test_the_status_of_each_request_is_counted(service):
+    def counts():
+        return {status: service.metric("nmt_requests_total", status) for status in wanted}
+
+    good = json.dumps({"inputs": ["a"]}).encode()
+    wanted = ["200", "400", "413", "415"]
+    before = counts()
+    for data, status in (
+        *[(with_length(good), 200)] * 3,
+        *[(with_length(b"{}"), 400)] * 2,
+        (KINDS["rows"][0], 413),
+        (with_length(good, b"Content-Encoding: br\r\n"), 415),
+    ):
+        assert send(service, data) == status
+    after = counts()
+    assert [after[status] - before[status] for status in wanted] == [3, 2, 1, 1]
+
+
+def test_gzip_is_unpacked(service):
+    packed = gzip.compress(b'{"inputs": ["a"]}')
+    for body, status in ((packed, 200), (packed[:-1], 400), (packed * 2, 400), (b"{}", 400)):
+        headers = {"Content-Encoding": "gzip"}
+        found, _, answer = service.request("POST", "/v1/models/toy:predict", body, headers)
+        assert found == status
+        assert b'"A!"' in answer if status == 200 else b"gzip" in answer
+
+
+def test_a_byte_order_mark_is_skipped(service):
+    assert service.post("/v1/models/toy:predict", b'\xef\xbb\xbf{"inputs": ["a"]}')[0] == 200
+
+
+def test_refused_requests_write_few_lines(service):
+    upgrade = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, close\r\n"
+    before = len(service.log.read_text().splitlines())
+    begun = time.monotonic()
+    for _ in range(50):
+        assert send(service, upgrade + b"Upgrade: h2c\r\n\r\n") == 200
+        assert send(service, b"GET\r\n\r\n") == 400
+    lines = service.log.read_text().splitlines()[before:]
+    assert 1 <= len(lines) <= 2 * (time.monotonic() - begun + 1)
+    assert not any("pip install" in line for line in lines)
