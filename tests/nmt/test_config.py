@@ -175,7 +175,8 @@ def test_these_options_may_change_in_a_resumed_training():
 
 @pytest.mark.parametrize("model_type", ["rnn", "transformer"])
 def test_these_options_decide_the_weights(model_type):
-    common = {"model_type", "embedding_size", "state_size", "layer_normalization_type"}
+    common = {"model_type", "embedding_size", "state_size"}
+    common |= {"layer_normalization_type", "layer_normalization_center"}
     common |= {"tie_decoder_embeddings", "tie_encoder_decoder_embeddings"}
     depths = {
         "enc_depth",
