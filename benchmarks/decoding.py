@@ -1,16 +1,16 @@
-"""Measures translation with beam size 5: sentences per second and the latency of one sentence, of
-all engines in turn.
+"""Measures translation with beam size 5 by several engines in turn, and prints a table.
 
-    python benchmarks/decoding.py --model DIR --input TEXT python benchmarks/decoding.py --model DIR
-    --input TEXT --reference REFERENCE --saved_model EXPORT \\
-        --ctranslate2 MODEL.ct2
+    python benchmarks/decoding.py --model DIR --input TEXT
+    python benchmarks/decoding.py --model DIR --input TEXT --reference REFERENCE \\
+        --saved_model EXPORT --ctranslate2 MODEL.ct2 --marian FOLDER --peers_python PYTHON
 
 DIR is the directory of a model of any type, EXPORT and MODEL.ct2 what `python -m nmt export` made
-of it.
+of it, and FOLDER the files of Marian from which `import-marian` made it; PYTHON has pymarian.
 
 Each engine is a process that has loaded its model and translated the text once; then they translate
 it in turn. Of CTranslate2 there is one for each dtype and patience, with the best of several batch
-sizes. With a patience of 2 its search ends where ours does.
+sizes. With a patience of 2 its search ends where ours does. Measures sentences per second, and the
+latency of one sentence.
 
 docs/translation-speed.md says how the models of its tables were trained.
 """
@@ -115,7 +115,33 @@ def ctranslate2(model, settings):
     return translate
 
 
-ENGINES = {"ours": ours, "savedmodel": savedmodel, "ctranslate2": ctranslate2}
+def marian(folder):
+    """Returns a function that translates with Marian, with a worker for each core."""
+    import pymarian
+    import sentencepiece
+
+    folder = Path(folder)
+    source, target = (
+        sentencepiece.SentencePieceProcessor(model_file=f"{folder}/{side}.spm")
+        for side in ("source", "target")
+    )
+    given = {"beam_size": BEAM, "normalize": 1, "mini_batch": 32, "maxi_batch": 100}
+    given |= {
+        "models": next(folder.glob("*.npz")),
+        "vocabs": [next(folder.glob("*.vocab.yml"))] * 2,
+    }
+    given |= {"maxi_batch_sort": "src", "cpu_threads": os.cpu_count(), "workspace": 500}
+    translator = pymarian.Translator(**given, quiet=True, quiet_translation=True)
+
+    def translate(lines):
+        pieces = source.encode([line.decode() for line in lines], out_type=str)
+        found = translator.translate(list(map(" ".join, pieces)))
+        return [target.decode(text.split(" ")) for text in found]
+
+    return translate
+
+
+ENGINES = {"ours": ours, "savedmodel": savedmodel, "ctranslate2": ctranslate2, "marian": marian}
 
 
 def serve(kind, model, text, output, *settings):
@@ -137,8 +163,8 @@ def start_engines(options, folder):
     model = Path(options.model).resolve()
     engines = {}
 
-    def start(name, kind, path, *settings):
-        command = [sys.executable, __file__, "--engine", kind, path, text, Path(folder, name)]
+    def start(name, kind, path, *settings, python=sys.executable):
+        command = [python, __file__, "--engine", kind, path, text, Path(folder, name)]
         engines[name] = Worker([*command, *settings], stderr=subprocess.DEVNULL)
         engines[name].ask("all")
 
@@ -150,6 +176,9 @@ def start_engines(options, folder):
         settings = f"{dtype},{patience}"
         name = f"CTranslate2, {dtype}, patience {patience}"
         start(name, "ctranslate2", path, settings)
+    if options.marian:
+        path = Path(options.marian).resolve()
+        start("Marian", "marian", path, python=options.peers_python or sys.executable)
     return engines
 
 
@@ -174,6 +203,8 @@ def main():
     parser.add_argument("--reference", help="translations of --input, for BLEU")
     parser.add_argument("--saved_model", help="an export of the model")
     parser.add_argument("--ctranslate2", help="an export of the model with --format ctranslate2")
+    parser.add_argument("--marian", help="the folder with Marian's own files of the model")
+    parser.add_argument("--peers_python", metavar="PYTHON", help="a Python with pymarian")
     options = parser.parse_args()
     if not Path(options.input).is_file():
         parser.error(f"--input {options.input} does not exist; give a text file")
