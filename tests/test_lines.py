@@ -13,7 +13,6 @@ UNCLEAN = (
     "nmt",
     "tests/experiments",
     "tests/nmt",
-    "tests/patches",
     "tests/rmsnorm_tf",
 )
 LOOPS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
