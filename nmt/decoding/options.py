@@ -38,7 +38,7 @@ class DecodingOptions:
     beam_size: int = between(5, "hypotheses that are kept", 1, 1000)
     normalization_alpha: float = option(
         1.0,
-        "divide costs by length to this power; 0 is Nematus without -n",
+        "divide costs by length to this power; 0: do not divide",
         "from 0 to 10; -n alone: 1",
         lambda value: 0 <= value <= 10,
         nargs="?",
