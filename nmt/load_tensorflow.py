@@ -39,7 +39,10 @@ def load_tensorflow(translated: Iterable[Path] | None = None) -> ModuleType:
 
 
 def _is_large(model: Path) -> bool:
-    """Returns whether a model is known to be large; what is wrong with it shows when it is loaded."""
+    """Returns whether a model is known to be large.
+
+    What is wrong with it shows when it is loaded.
+    """
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
         if (model / "config.json").exists():
             return _read_json(model / "config.json")["state_size"] >= LARGE

@@ -170,7 +170,10 @@ def _with_row(path: str, array: np.ndarray, inserted: list[bool]) -> np.ndarray:
 
 
 def _with_specials(words: Words, inserted: bool, version: str) -> Words:
-    """Returns a vocabulary with the special words of a version; `inserted` shifts all ids but the first by one."""
+    """Returns a vocabulary with the special words of a version.
+
+    `inserted` shifts all ids but the first by one.
+    """
     if words.unknown == 2:
         return words
     others = {word: i + inserted for word, i in words.ids.items() if i > 1}

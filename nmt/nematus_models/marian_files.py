@@ -143,7 +143,8 @@ def read_marian(folder: Path) -> MarianFolder:
 
 
 def _read_yaml(path: Path, content: bytes) -> dict[str, Any]:
-    """Returns a mapping whose values are texts, lists and mappings: no word is taken for a number."""
+    """Returns a mapping whose values are texts, lists and mappings: no word is taken for a
+    number."""
     import yaml
 
     try:

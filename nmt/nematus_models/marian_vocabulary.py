@@ -1,4 +1,5 @@
-"""The vocabularies of Marian models: rows of tables, and SentencePiece models that have their ids."""
+"""The vocabularies of Marian models: rows of tables, and SentencePiece models that have their
+ids."""
 
 import math
 from collections.abc import Mapping

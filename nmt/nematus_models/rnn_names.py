@@ -104,13 +104,17 @@ def _dropout(nematus: dict[str, Any], rate: str) -> float:
 
 
 def kind_of(names: Iterable[str]) -> str:
-    """Returns the kind of normalization in a checkpoint whose options do not name it, as those of the authors."""
+    """Returns the kind of normalization in a checkpoint whose options do not name it, as those
+    of the authors."""
     weights = {name.rpartition("/")[2] for name in names}
     return "rmsnorm" if "new_std" in weights and "new_mean" not in weights else "layernorm"
 
 
 def nematus_name(path: str, names: Collection[str]) -> str:
-    """Returns Nematus's name of our variable; if versions of Nematus differ, the name among `names`."""
+    """Returns Nematus's name of our variable.
+
+    If versions of Nematus differ, the name among `names`.
+    """
     if gru := _GRU.match(path):
         kind = gru[1]
         level = int(gru[2] or 0)

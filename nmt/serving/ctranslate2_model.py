@@ -28,7 +28,8 @@ def save_ctranslate2(
 ) -> bool:
     """Writes a directory that `ctranslate2.Translator` loads, in float32, and that `serve` serves.
 
-    CTranslate2 maps tokens to tokens; `serve` adds the vocabularies, which it needs as SentencePiece
+    CTranslate2 maps tokens to tokens; `serve` adds the vocabularies, which it needs as
+    SentencePiece
     models. Returns whether they are.
 
     Args: directory: That of the model, with its vocabularies.

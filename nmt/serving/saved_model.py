@@ -1,4 +1,5 @@
-"""Exports a system as a SavedModel, which runs with TensorFlow alone, and tensorflow-text if it reads strings."""
+"""Exports a system as a SavedModel, which runs with TensorFlow alone, and tensorflow-text if it
+reads strings."""
 
 import os
 from collections.abc import Sequence

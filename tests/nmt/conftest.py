@@ -63,7 +63,8 @@ def make_model():
 
 @pytest.fixture
 def drawn_masks(monkeypatch):
-    """Counts the dropout masks that are drawn, by entries, rounded up to a multiple of 4: a number serves four."""
+    """Counts the dropout masks that are drawn, by entries, rounded up to a multiple of 4: a
+    number serves four."""
     drawn = collections.Counter()
     draw = tf.raw_ops.StatelessRandomUniformFullIntV2
 
@@ -221,7 +222,10 @@ def bigrams(monkeypatch):
 
 @pytest.fixture
 def run(monkeypatch, capsys, tmp_path):
-    """Runs a command in a folder of its own; returns exit status, standard output and standard error."""
+    """Runs a command in a folder of its own.
+
+    Returns exit status, standard output and standard error.
+    """
     monkeypatch.chdir(tmp_path)
 
     def run(*words):

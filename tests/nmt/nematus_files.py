@@ -1,4 +1,5 @@
-"""Files that Nematus wrote, from `tests/data/nematus`, and checkpoints in its format made from them."""
+"""Files that Nematus wrote, from `tests/data/nematus`, and checkpoints in its format made from
+them."""
 
 import json
 import sys

@@ -250,7 +250,8 @@ def test_flags_of_the_user_hold(run, monkeypatch):
 
 @pytest.mark.slow
 def test_another_seed_finds_the_compiled_programs(write_lines, dictionary, tmp_path):
-    """Although its first batch has another width: the programs do not depend on the order of the widths."""
+    """Although its first batch has another width: the programs do not depend on the order of the
+    widths."""
     text = write_lines("text", [*["a b c"] * 32, *["a b c d a b c d a"] * 32])
     files = [
         word

@@ -60,7 +60,10 @@ def in_this_tree(names):
 
 
 def mostly_slow(names, *quick):
-    """Returns the names of models that this tree can build; all but the quick ones are slow tests."""
+    """Returns the names of models that this tree can build.
+
+    All but the quick ones are slow tests.
+    """
     return [
         name if name in quick else pytest.param(name, marks=pytest.mark.slow)
         for name in in_this_tree(names)
@@ -116,7 +119,8 @@ def test_costs_equal_nematus(imported, tmp_path, name):
 
 
 def test_costs_with_smoothed_labels(imported):
-    """Master's `score.py` writes the training loss, which has smoothed labels if the training had."""
+    """Master's `score.py` writes the training loss, which has smoothed labels if the training
+    had."""
     system = load_system(imported("smoothed"))
     assert system.config.label_smoothing == 0.1
     lines = [path.read_text(encoding="utf-8").splitlines() for path in text_of("smoothed")]
@@ -177,7 +181,10 @@ def test_translations_equal_nematus(imported, name, beam, alpha):
 
 @pytest.mark.parametrize("names", [["tsmall_ln", "tsmall_rms"]] if "rmsnorm" in KINDS else [])
 def test_an_ensemble_equals_nematus(imported, names):
-    """The sums of the costs of single models are cheaper or equal for our translations; nearly all are the same."""
+    """The sums of the costs of single models are cheaper or equal for our translations.
+
+    Nearly all are the same.
+    """
     system = load_ensemble([imported(name) for name in names])
     lines = (DATA / "tsmall.source.en").read_text(encoding="utf-8").splitlines()
     theirs = (DATA / "ensemble_ln_rms.beam5.raw.txt").read_text(encoding="utf-8").splitlines()
@@ -192,7 +199,8 @@ def test_an_ensemble_equals_nematus(imported, names):
 
 
 def trainer_after_ten(imported, tmp_path, name):
-    """Makes a trainer that resumes after ten updates, with Nematus's weights, Adam moments and batches."""
+    """Makes a trainer that resumes after ten updates, with Nematus's weights, Adam moments and
+    batches."""
     arrays = read_arrays(f"{name.removesuffix('_tokens')}.step10")
     options = read_options(name)
     saved = {}
@@ -265,7 +273,8 @@ def test_ten_updates_equal_nematus(imported, tmp_path, name):
 
 
 def test_dropout_masks_equal_nematus(make_model, drawn_masks):
-    """Those of Nematus, for whole words or a sequence at all times: batch 2, words 3 and 4, embedding 5, state 7."""
+    """Those of Nematus, for whole words or a sequence at all times: batch 2, words 3 and 4,
+    embedding 5, state 7."""
     rates = {"embedding": 0.1, "hidden": 0.2, "source": 0.3, "target": 0.4}
     model = make_model(**{f"rnn_dropout_{name}": rate for name, rate in rates.items()})
     pairs = (

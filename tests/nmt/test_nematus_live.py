@@ -86,7 +86,10 @@ if "rmsnorm" in KINDS:
 
 
 def nematus(folder, script, *arguments):
-    """Runs a script of Nematus without writing compiled files to the checkout; returns its output."""
+    """Runs a script of Nematus without writing compiled files to the checkout.
+
+    Returns its output.
+    """
     command = [PYTHON, "-B", str(SCRIPTS / script), *map(str, arguments)]
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8", "CUDA_VISIBLE_DEVICES": ""}
     for name in (

@@ -1,4 +1,5 @@
-"""Presets: a name stands for options, which `config.json` lists, and options that are given too win."""
+"""Presets: a name stands for options, which `config.json` lists, and options that are given too
+win."""
 
 import json
 from pathlib import Path

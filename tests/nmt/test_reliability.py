@@ -137,7 +137,8 @@ tensorflow.summary.scalar = noted
 
 @pytest.mark.slow
 def test_a_corpus_is_not_held_in_memory(start, rnn_training, tmp_path):
-    """With thirty times as many pairs, memory (in KiB) grows by less than half of the additional text."""
+    """With thirty times as many pairs, memory (in KiB) grows by less than half of the additional
+    text."""
     peaks = []
     sizes = []
     for count in (10**5, 3 * 10**6):  # the peaks of equal trainings differ by up to 30 MiB
@@ -190,7 +191,8 @@ def random_rnn(run, training, tmp_path):
 
 
 def test_any_line_gives_one_line_and_does_not_affect_others(run, random_rnn, tmp_path):
-    """Each line is translated and scored as if alone: the same words, costs up to rounding and six digits."""
+    """Each line is translated and scored as if alone: the same words, costs up to rounding and
+    six digits."""
     (tmp_path / "text").write_bytes(b"\n".join(STRANGE))
     limit = ("--translation_maxlen", 5)
     status, output, said = run(
@@ -311,7 +313,8 @@ def test_deterministic_asks_tensorflow_for_it(run, training, monkeypatch):
 def test_the_same_seed_gives_the_same_run_with_deterministic_operations(
     start, rnn_training, tmp_path
 ):
-    """On one machine without a GPU, runs are equal without them too, as the tests of interruptions show."""
+    """On one machine without a GPU, runs are equal without them too, as the tests of
+    interruptions show."""
     processes = [
         start(tmp_path, [*rnn_training, "-m", name, "--deterministic"])
         for name in ("first", "second")

@@ -183,7 +183,8 @@ class Batcher:
         return self._rows_in_queue() >= self._expected
 
     def _share(self, coming: int = 0) -> int:
-        """Returns an idle worker's share of the rows that wait and those coming, at most a batch."""
+        """Returns an idle worker's share of the rows that wait and those coming, at most a
+        batch."""
         return min(-(-(self._rows_in_queue() + coming) // self._idle), self._limits.batch)
 
     def _rows_in_queue(self) -> int:

@@ -1,4 +1,5 @@
-"""The line that says what a command runs on, and why TensorFlow does not use a GPU that is there."""
+"""The line that says what a command runs on, and why TensorFlow does not use a GPU that is
+there."""
 
 from pathlib import Path
 

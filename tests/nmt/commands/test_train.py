@@ -1,4 +1,5 @@
-"""`python -m nmt train`: resuming with the same or other options and files, and the messages of the command."""
+"""`python -m nmt train`: resuming with the same or other options and files, and the messages of
+the command."""
 
 import gzip
 import json

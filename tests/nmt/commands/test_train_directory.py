@@ -1,4 +1,5 @@
-"""The directory of `python -m nmt train`: what a training writes there, and what it leaves alone."""
+"""The directory of `python -m nmt train`: what a training writes there, and what it leaves
+alone."""
 
 import os
 import re

@@ -1,4 +1,5 @@
-"""`python -m nmt translate` and `score`: the files that they read and write, and what they say of lines."""
+"""`python -m nmt translate` and `score`: the files that they read and write, and what they say
+of lines."""
 
 import gzip
 import re

@@ -19,7 +19,10 @@ MODELS = Path(__file__).parents[2] / "data" / "golden" / "models"
 
 
 def write_pieces(directory, model, last="é"):
-    """Writes the texts as Nematus reads them: pieces of the SentencePiece models of a directory; with a last line."""
+    """Writes the texts as Nematus reads them: pieces of the SentencePiece models of a directory.
+
+    With a last line.
+    """
     for side, ending in (("source", "en"), ("target", "de")):
         processor = sentencepiece.SentencePieceProcessor(model_file=str(model / f"{side}.model"))
         lines = [*(MODELS / f"test.{ending}").read_text().splitlines(), last]

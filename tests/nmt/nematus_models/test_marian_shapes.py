@@ -1,4 +1,5 @@
-"""`import-marian` reads every form in which transformers writes a model: ids, tables, shards, types."""
+"""`import-marian` reads every form in which transformers writes a model: ids, tables, shards,
+types."""
 
 import json
 import math
@@ -112,7 +113,8 @@ def test_a_table_that_differs_is_one_of_its_own(folder, tmp_path, ours, factor):
 
 
 def test_each_side_has_its_vocabulary(folder, tmp_path):
-    """The padding's id of the source is a word of the target there, and translations begin with it."""
+    """The padding's id of the source is a word of the target there, and translations begin with
+    it."""
     pieces = {"source": [], "target": []}
     for side, found in pieces.items():
         other = load_vocabulary_words(folder / f"{side}.spm", tmp_path)

@@ -38,7 +38,10 @@ ARCHITECTURES = {
 
 
 def make_model(vocabularies, kind, architecture="rnn"):
-    """Makes a model with random weights, large enough that translations differ; the same at every call."""
+    """Makes a model with random weights, large enough that translations differ.
+
+    The same at every call.
+    """
     sizes = {"embedding_size": 8, "state_size": 8, **ARCHITECTURES[architecture]}
     config = Config(model_type=architecture, layer_normalization_type=kind, **sizes)
     model = build_model(config, *(vocabulary.size for vocabulary in vocabularies))

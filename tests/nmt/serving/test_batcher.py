@@ -52,7 +52,8 @@ def test_a_batch_is_limited_by_bytes_too():
 
 
 def test_a_batch_may_have_as_many_bytes_as_the_limit_and_no_more():
-    """512 for four rows: one request of that size, and two of half of it, but not with another byte."""
+    """512 for four rows: one request of that size, and two of half of it, but not with another
+    byte."""
 
     def sizes(*widths):
         signature = Doubling()
@@ -184,7 +185,8 @@ def test_a_failed_batch_is_not_computed_again_for_callers_who_have_left():
 
 
 def test_what_a_large_request_has_not_yet_put_into_the_queue_is_not_waited_for():
-    """A worker whose batch had two rows waits for two, although more rows of a large request are still to come."""
+    """A worker whose batch had two rows waits for two, although more rows of a large request are
+    still to come."""
     large = Doubling()
     small = Doubling(releases=9)
 

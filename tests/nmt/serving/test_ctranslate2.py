@@ -37,7 +37,8 @@ MARIAN = {
 
 
 def make_transformer(kind, position, vocabularies, **options):
-    """Makes a model with random weights, those of its norms included, and other depths on both sides."""
+    """Makes a model with random weights, those of its norms included, and other depths on both
+    sides."""
     config = Config(
         state_size=16,
         layer_normalization_type=kind,

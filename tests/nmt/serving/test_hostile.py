@@ -1,4 +1,5 @@
-"""Hostile requests of many kinds at a time: nothing crashes, and no good request is lost or gets another's text."""
+"""Hostile requests of many kinds at a time: nothing crashes, and no good request is lost or gets
+another's text."""
 
 import concurrent.futures
 import contextlib
@@ -27,7 +28,10 @@ def head(method=b"POST", path=PREDICT, length=None, more=b""):
 
 
 def exchange(port, parts, pause=0.0, read=True, leave=True):
-    """Sends bytes in parts, then leaves by closing its side; returns what comes back until the other side closes."""
+    """Sends bytes in parts, then leaves by closing its side.
+
+    Returns what comes back until the other side closes.
+    """
     found = b""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
@@ -45,7 +49,10 @@ def exchange(port, parts, pause=0.0, read=True, leave=True):
 
 
 def answered(port, parts, pause=0.0):
-    """Sends a request after which the service closes the connection; returns the answer, which must come."""
+    """Sends a request after which the service closes the connection.
+
+    Returns the answer, which must come.
+    """
     found = exchange(port, parts, pause, leave=False)
     assert found[:12] in [b"HTTP/1.1 %d" % status for status in (200, 400, 404, 405, 413)], (
         found[:100],

@@ -72,7 +72,10 @@ def test_ten_times_a_limit_is_refused(service, kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_others_are_answered_meanwhile(service, kind):
-    """Eight callers send too much; the least of some times is taken, as this machine has more to do."""
+    """Eight callers send too much.
+
+    The least of some times is taken, as this machine has more to do.
+    """
     end = time.monotonic() + 5
 
     def attack(_):

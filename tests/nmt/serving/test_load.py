@@ -1,4 +1,7 @@
-"""A minute of many callers beside many hostile clients, all on this machine; `-rP` prints the table."""
+"""A minute of many callers beside many hostile clients, all on this machine.
+
+`-rP` prints the table.
+"""
 
 import collections
 import concurrent.futures

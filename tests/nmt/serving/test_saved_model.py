@@ -46,7 +46,8 @@ OLDER = os.environ.get("TENSORFLOW_2_20_PYTHON")
 
 @pytest.fixture(scope="module")
 def fresh_python(tmp_path_factory):
-    """The interpreter of a new virtual environment that has only tensorflow, tensorflow-text and their requirements."""
+    """The interpreter of a new virtual environment that has only tensorflow, tensorflow-text and
+    their requirements."""
     home = tmp_path_factory.mktemp("fresh")
     venv.create(home, symlinks=True)
     (packages,) = home.glob("lib/python*/site-packages")
@@ -230,7 +231,8 @@ def test_the_warm_up_requests_can_be_read_and_played(saved_model, signatures):
 
 
 def test_warm_up_requests_of_other_kinds_are_left_out(tmp_path):
-    """TensorFlow Serving also records requests to classify and others, which the service does not answer."""
+    """TensorFlow Serving also records requests to classify and others, which the service does
+    not answer."""
     logs = pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2")
     (tmp_path / WARMUP).parent.mkdir()
     with tf.io.TFRecordWriter(str(tmp_path / WARMUP)) as file:
@@ -277,7 +279,8 @@ def test_dictionaries_and_scores_are_served(fresh_python, vocabulary, tmp_path):
 
 
 def assert_only_operations_of_tensorflow_and_the_tokenizer(saved_model):
-    """No Python function, no other library's operation, no XLA function, no operation that writes files."""
+    """No Python function, no other library's operation, no XLA function, no operation that
+    writes files."""
     graph = meta_graph(saved_model).graph_def
     functions = graph.library.function
     nodes = [*graph.node, *(node for function in functions for node in function.node_def)]

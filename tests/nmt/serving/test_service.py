@@ -214,7 +214,8 @@ def test_requests_at_a_time_share_batches_and_get_their_own_results(service):
 
 
 def test_callers_who_send_one_request_after_the_other_share_all_batches(service):
-    """If a free worker did not wait for the callers of its last batch, half of them would take turns."""
+    """If a free worker did not wait for the callers of its last batch, half of them would take
+    turns."""
     batches = service.metric("nmt_batch_rows_count")
     rows = service.metric("nmt_batch_rows_sum")
 

@@ -168,7 +168,8 @@ def test_a_version_with_a_pipe_or_a_device_is_refused_and_does_not_hold_up_other
 
 @pytest.mark.parametrize("again, expected", [(0.0, 2), (60.0, 1)])
 def test_a_version_that_could_not_be_loaded_is_tried_again(toy, newer, tmp_path, again, expected):
-    """Stands for a failure that has nothing to do with the files: they look the same before and after."""
+    """Stands for a failure that has nothing to do with the files: they look the same before and
+    after."""
     for version, source in (("1", toy), ("2", newer)):
         shutil.copytree(source, tmp_path / "models" / "toy" / version)
     file = tmp_path / "models" / "toy" / "2" / "saved_model.pb"

@@ -1,4 +1,5 @@
-"""The cache: arrays and digests are computed once, and again after damage or a change of the file."""
+"""The cache: arrays and digests are computed once, and again after damage or a change of the
+file."""
 
 import os
 import threading

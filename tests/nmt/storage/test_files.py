@@ -1,4 +1,5 @@
-"""Atomic writes when the disk is full or writing fails, and directories that another process has locked."""
+"""Atomic writes when the disk is full or writing fails, and directories that another process has
+locked."""
 
 import errno
 import os
@@ -155,7 +156,8 @@ def test_a_directory_is_locked_until_its_process_ends(tmp_path):
 
 @pytest.mark.parametrize("place", ["file", "file/model", "/sys"])
 def test_a_directory_that_is_not_writable_is_refused(tmp_path, place):
-    """A file in place of the directory or of its parent, and /sys, where not even root can create a file."""
+    """A file in place of the directory or of its parent, and /sys, where not even root can
+    create a file."""
     (tmp_path / "file").touch()
     with (
         pytest.raises(UserError, match=r"cannot be written to"),

@@ -36,7 +36,8 @@ def build_bigrams(*arguments):
 
 
 def scripted(scores):
-    """Returns a stand-in for translation that copies a given share of the lines in each validation."""
+    """Returns a stand-in for translation that copies a given share of the lines in each
+    validation."""
     shares = iter(scores)
 
     def translate(lines):

@@ -1,4 +1,5 @@
-"""Trainings that are killed or stopped at any moment: a resumed training equals an uninterrupted one."""
+"""Trainings that are killed or stopped at any moment: a resumed training equals an uninterrupted
+one."""
 
 import contextlib
 import itertools
@@ -42,7 +43,8 @@ setattr(owner, name, and_then)
 """
 KILL = "os.kill(os.getpid(), signal.SIGKILL)"
 MARK = "open('begun', 'w').close()"
-MARK_AND_WAIT = "open('begun', 'w').close(); __import__('time').sleep(2)"  # a signal comes before the next update
+# A signal comes before the next update.
+MARK_AND_WAIT = "open('begun', 'w').close(); __import__('time').sleep(2)"
 
 
 def after(moment, action):
@@ -194,7 +196,8 @@ def test_sigterm_before_the_first_update_ends_with_status_143(train, tmp_path):
 
 
 def assert_ends_at_once(train, finish, tmp_path, number, waits, *more):
-    """Asserts that a training that waits for a minute ends with its last update, and goes on as if uninterrupted."""
+    """Asserts that a training that waits for a minute ends with its last update, and goes on as
+    if uninterrupted."""
     expected = finish("uninterrupted", *more)
     process = train("model", waits, *more)
     wait_for(tmp_path / "begun", process)

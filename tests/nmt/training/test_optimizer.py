@@ -55,7 +55,10 @@ def test_a_factor_multiplies_every_schedule(schedule):
 
 
 def test_an_update_takes_the_rate_of_its_number():
-    """Adam's first step is as large as the learning rate; doubling the warm-up halves the rate of the first update."""
+    """Adam's first step is as large as the learning rate.
+
+    Doubling the warm-up halves the rate of the first update.
+    """
     changes = []
     for warmup in (4, 8):
         config = make(
@@ -101,7 +104,8 @@ def test_the_learning_rate_that_is_told_is_that_of_the_last_update(make_bigrams_
 
 
 def test_weight_decay_takes_its_share_of_each_matrix(make_bigrams_update):
-    """Of the weights before the update, times the learning rate (Loshchilov & Hutter 2019, algorithm 2)."""
+    """Of the weights before the update, times the learning rate (Loshchilov & Hutter 2019,
+    algorithm 2)."""
     found = []
     for decay in (0.0, 0.5):
         update, model = make_bigrams_update(weight_decay=decay)

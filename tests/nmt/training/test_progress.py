@@ -66,7 +66,8 @@ def test_an_equal_validation_is_not_better():
 
 
 def test_another_ranking_begins_with_the_next_validation():
-    """The file of the best model holds the first of these three, so no later one may be called the best unsaved."""
+    """The file of the best model holds the first of these three, so no later one may be called
+    the best unsaved."""
     known = replace(after(10.0, 9.0, 8.0), tokenizer="13a", search="beam")
     assert known.ranked_by("bleu", "13a", "beam") == known
     for ranking in (("loss", "13a", "beam"), ("bleu", "char", "beam"), ("bleu", "13a", "greedy")):

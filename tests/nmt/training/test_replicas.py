@@ -1,4 +1,5 @@
-"""Trainings by several processes on this machine: they make the weights of one process, and end together."""
+"""Trainings by several processes on this machine: they make the weights of one process, and end
+together."""
 
 import contextlib
 import json

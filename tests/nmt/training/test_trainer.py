@@ -26,7 +26,10 @@ from tests.nmt.training.scripted import LINES, scripted, weights
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["layernorm", "none"])
 def test_learns_to_copy(make_trainer, tmp_path, kind):
-    """The loss begins at a word's entropy, log 6 = 1.8 nats; 200 updates take two thirds of it away."""
+    """The loss begins at a word's entropy, log 6 = 1.8 nats.
+
+    200 updates take two thirds of it away.
+    """
     options = {
         "embedding_size": 8,
         "state_size": 8,

@@ -56,7 +56,8 @@ from nmt.training.update import Update
 
 config = make_config(json.loads(sys.argv[2]))
 update = Update(build_model(config, 6, 6), config)
-tf.function(lambda x: x + 1, jit_compile=True)(tf.ones([]))  # a first program, which shows that the cache is in use
+# A first program, which shows that the cache is in use.
+tf.function(lambda x: x + 1, jit_compile=True)(tf.ones([]))
 found = []
 for number, width in enumerate((2, 4, 2), 1):
     ids, mask = np.full([3, width], 2, "int32"), np.ones([3, width], "float32")
@@ -207,7 +208,8 @@ def test_the_clipped_norm_counts_occurrences_or_words(make_bigrams_update):
 def test_the_gradient_is_that_of_the_mean_cost_of_a_sentence_or_of_a_token(
     make_bigrams_update, loss, count
 ):
-    """With the table at zero, each of 7 tokens adds 1/6 to the gradient of its row's six logits, less 1 to its own."""
+    """With the table at zero, each of 7 tokens adds 1/6 to the gradient of its row's six logits,
+    less 1 to its own."""
     gradient = np.zeros([6, 6])
     for before, word in [(0, 2), (2, 3), (3, 4), (4, 0), (0, 5), (5, 2), (2, 0)]:
         gradient[before] += 1 / 6

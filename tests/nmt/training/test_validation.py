@@ -31,7 +31,10 @@ def test_the_metric_decides_which_model_is_best(make_trainer, tmp_path):
 def test_a_resumed_training_with_another_metric_keeps_the_model_that_it_calls_best(
     make_trainer, tmp_path
 ):
-    """The first run has its best BLEU at update 3; by the loss, update 6 would be better, but is not kept."""
+    """The first run has its best BLEU at update 3.
+
+    By the loss, update 6 would be better, but is not kept.
+    """
     make_trainer(tmp_path / "model", scripted([0.9, 0.2]))[0]()
     train, model = make_trainer(
         tmp_path / "model", scripted([0.1]), valid_metric="loss", finish_after=9
@@ -51,7 +54,10 @@ def test_a_resumed_training_with_another_metric_keeps_the_model_that_it_calls_be
 def test_the_sets_of_a_validation_are_scored_one_by_one(
     make_trainer, write_lines, tmp_path, capsys
 ):
-    """The first is copied and the second is not; a prefix, spelled in any way, is no part of a translation."""
+    """The first is copied and the second is not.
+
+    A prefix, spelled in any way, is no part of a translation.
+    """
     options = {
         "files": [write_lines(name, LINES) for name in ("copied", "other")],
         "valid_target_prefixes": [" a  x", ""],
