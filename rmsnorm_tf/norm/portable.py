@@ -66,6 +66,8 @@ without_autograph = cached = _unchanged  # `torch.compile` traces no cache
 
 def as_tensor(value: Any, dtype: str | None = None) -> Any:
     """Returns a value as a tensor, of this dtype if it has none of its own."""
+    if isinstance(value, keras.Variable):
+        return value.value  # a conversion takes longer
     return ops.convert_to_tensor(value, None if hasattr(value, "dtype") else dtype)
 
 

@@ -86,3 +86,22 @@ def test_onnx(arguments, tmp_path):
     model.export(tmp_path / "model.onnx", format="onnx", verbose=False)
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
     assert_close(session.run(None, {session.get_inputs()[0].name: x})[0], y)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_the_kernel_of_pytorch_computes_the_same(dtype):
+    """Which the layer calls on a GPU, if the gain has the dtype of x."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    x, dy = torch.randn((2, 3, 4096), device=device, dtype=dtype)
+    scale = torch.rand(4096, device=device, dtype=dtype)
+    results = []
+    for norm in (
+        lambda x: rms_norm(x, scale),
+        lambda x: torch.nn.functional.rms_norm(x, (4096,), scale, 1e-6),
+    ):
+        source = x.clone().requires_grad_()
+        y = norm(source)
+        y.backward(dy)
+        results.append([y, source.grad])
+    for ours, theirs in zip(*results, strict=True):
+        assert_close(ours.float(), theirs.float(), str(dtype).removeprefix("torch."), factor=4)

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import inspect
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,42 +17,34 @@ _ENTRIES_WORTH_COMPILING = 2**14
 # How many functions are kept. TensorFlow never frees what it keeps of one that ran in eager mode.
 _MOST_FUNCTIONS = 256
 
-# What `tf.custom_gradient` asks of a gradient, and would read from its code in every call.
-_SIGNATURE_OF_GRADIENTS = inspect.signature(lambda *upstream: None)
-
 
 def set_fused(value: bool | None) -> None:
     """Overrides the `fused` argument of every layer and function of this package.
 
-    The environment variable `RMSNORM_TF_FUSED`, 0 or 1, does the same from the start. Functions
-    that are already traced stay as they are.
+    Functions that are already traced stay as they are.
 
     >>> set_fused(False)  # compile nothing
     >>> set_fused(None)   # follow each layer's argument again
 
-    Args: value: False never compiles, True always does except in a forked process, None leaves it
-        to each argument.
+    Args:
+        value: False never compiles, True always does except in a forked process, None leaves it to
+            each argument.
 
     Raises:
         ValueError: `value` is something else.
     """
-    _process.fused = check_flag("value", value, (True, False, None))
+    _Process.fused = check_flag("value", value, (True, False, None))
 
 
 class _Process:
     """The state of this process: what overrides every `fused` argument, or None; forked or not."""
 
-    def __init__(self):
-        given = os.environ.get("RMSNORM_TF_FUSED", "")
-        values = {"": None, "0": False, "1": True, "false": False, "true": True}
-        if given.lower() not in values:
-            raise ValueError(
-                f"The environment variable RMSNORM_TF_FUSED must be 0, 1 or empty, got {given!r}."
-            )
-        self.fused = values[given.lower()]
-        self.is_forked = False  # XLA would wait there for a thread of the parent
-        if hasattr(os, "register_at_fork"):  # not on Windows
-            os.register_at_fork(after_in_child=lambda: setattr(self, "is_forked", True))
+    fused: bool | None = None
+    is_forked = False  # XLA would wait there for a thread of the parent
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=lambda: setattr(_Process, "is_forked", True))
 
 
 @dataclass(frozen=True)
@@ -86,15 +77,14 @@ class _Signature:
         return [tf.TensorSpec(self.shape, self.dtype), rstd, *self.inputs().flatten()]
 
 
-_process = _Process()
 _functions: dict[tuple[_Signature, Callable], Callable] = {}
 
 
 def compute(spec: NormSpec, t: NormInputs, fused: bool | None) -> tf.Tensor:
     """Returns y."""
     is_eager = tf.executing_eagerly()
-    fused = fused if _process.fused is None else _process.fused
-    if _process.is_forked:
+    fused = fused if _Process.fused is None else _Process.fused
+    if _Process.is_forked:
         fused = False
     if fused is None:
         entries = 0 if is_eager else t.x.shape.num_elements() or 0
@@ -139,7 +129,7 @@ def _in_eager_mode(signature):
     def normalize(*inputs):
         with _unrecorded():
             y, rstd = forward(*inputs)
-        return y, _with_signature(lambda dy: gradient(dy, rstd, *inputs))
+        return y, lambda dy: gradient(dy, rstd, *inputs)
 
     @tf.custom_gradient
     def gradient(dy, rstd, *inputs):
@@ -157,14 +147,9 @@ def _in_eager_mode(signature):
             of_dy, *others = outer.gradient(again, sources, upstream)
             return of_dy, None, *others
 
-        return gradients, _with_signature(second)
+        return gradients, second
 
     return normalize
-
-
-def _with_signature(gradient):
-    gradient.__signature__ = _SIGNATURE_OF_GRADIENTS
-    return gradient
 
 
 def _unrecorded():

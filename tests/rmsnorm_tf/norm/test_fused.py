@@ -136,38 +136,6 @@ def test_a_new_batch_size_traces_nothing():
     assert graphs() == before
 
 
-@pytest.mark.parametrize(
-    ("variable", "calls"),
-    [
-        ("false", (0, 0)),
-        *(
-            pytest.param(*case, marks=pytest.mark.slow)
-            for case in [("0", (0, 0)), ("1", (1, 1)), ("True", (1, 1)), ("", (0, 1))]
-        ),
-    ],
-)
-def test_the_environment_variable_overrides_every_argument(variable, calls, run_python):
-    script = """
-import tensorflow as tf
-from rmsnorm_tf import rms_norm
-for choice in (False, True):
-    graph = tf.function(lambda x: rms_norm(x, fused=choice)).get_concrete_function(tf.TensorSpec((2, 8))).graph
-    print(sum(each.attr["_XlaMustCompile"].b for each in graph.as_graph_def().library.function))
-"""
-    result = run_python(script, RMSNORM_TF_FUSED=variable)
-    assert tuple(map(int, result.stdout.split())) == calls, result.stderr
-
-
-@pytest.mark.slow
-def test_an_environment_variable_that_says_neither(run_python):
-    result = run_python("import rmsnorm_tf", RMSNORM_TF_FUSED="maybe")
-    assert result.returncode != 0
-    assert (
-        "The environment variable RMSNORM_TF_FUSED must be 0, 1 or empty, got 'maybe'."
-        in result.stderr
-    )
-
-
 def test_set_fused_overrides_every_argument_until_it_is_reset():
     specs = tf.TensorSpec(SMALL)
 
