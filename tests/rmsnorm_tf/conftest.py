@@ -1,4 +1,4 @@
-"""What the tests of this package share: files that need TensorFlow stay out elsewhere, and a fixture."""
+"""Leaves files that need TensorFlow out elsewhere, skips by version, and sets a dtype policy."""
 
 import re
 from pathlib import Path
@@ -30,14 +30,16 @@ BEYOND_THE_OLDEST = {
     "test_rows_of_every_length[2-": "XLA's rsqrt is exact to 3e-6 only",
     "test_constant_rows": "XLA's rsqrt is exact to 3e-6 only",
     "test_a_layer_regularizes_its_output": "the regularizer is not divided by the batch",
-    "test_a_layer_norm_that_cannot_be_folded_stays_with_a_reason[a layer as activation]": "Keras does not load it",
+    "test_a_layer_norm_that_cannot_be_folded_stays_with_a_reason[a layer as activation]": (
+        "Keras does not load it"
+    ),
     "test_the_config_of_a_layer_changed_inside": "XLA's rsqrt is exact to 3e-6 only",
     "test_tflite": "TFLite's interpreter crashes",
 }
 
 
 def pytest_collection_modifyitems(items):
-    """Lets PyTorch's compiler warn of what it finds in Keras, and skips what the oldest versions cannot do."""
+    """Lets PyTorch's compiler warn of Keras, and skips what the oldest versions cannot do."""
     is_torch = keras.backend.backend() == "torch"
     is_old = Version(keras.__version__) < Version("3.12")
     for item in items:

@@ -39,7 +39,7 @@ def gated(x):
 
 
 def folded(x):
-    """A stream that begins with an activation: three norms read it, so its mean is subtracted once."""
+    """A stream that begins with an activation; its mean is subtracted once for three norms."""
     inputs = keras.Input(x.shape[1:])
     stream = keras.layers.Dense(6, "gelu", name="stream")(inputs)
     norms = [keras.layers.LayerNormalization()(stream) for _ in range(3)]

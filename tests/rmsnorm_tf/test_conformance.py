@@ -1,4 +1,4 @@
-"""Every case of the table works wherever a Keras layer does, with equal numbers, on every backend."""
+"""Every case of the table works wherever a Keras layer does, on every backend."""
 
 import doctest
 import importlib

@@ -34,7 +34,7 @@ def test_models_for_the_other_backends():
 
 
 def is_newer(path):
-    """Whether a newer Keras has saved a model: its config may name arguments that this one does not know."""
+    """Whether a newer Keras saved the model, whose config may name unknown arguments."""
     with zipfile.ZipFile(path) as file:
         return Version(json.loads(file.read("metadata.json"))["keras_version"]) > Version(
             keras.__version__

@@ -53,7 +53,8 @@ np.testing.assert_allclose(sharded, rms_norm(x), rtol=1e-6)
 
 def train():
     keras.utils.set_random_seed(0)
-    model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(16), RMSNormalization(), keras.layers.Dense(1)])
+    layers = [keras.layers.Dense(16), RMSNormalization(), keras.layers.Dense(1)]
+    model = keras.Sequential([keras.Input((8,)), *layers])
     model.compile(keras.optimizers.SGD(0.05), "mse")
     losses = model.fit(x, x[:, :1] ** 2, batch_size=4, epochs=3, verbose=0).history["loss"]
     assert losses[-1] < losses[0], losses

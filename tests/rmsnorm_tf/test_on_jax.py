@@ -1,4 +1,4 @@
-"""A part of the tests runs on JAX too, in a process of its own; `make test-backends` runs them all."""
+"""Runs a part of the tests on JAX; `make test-backends` runs them all."""
 
 import os
 import subprocess

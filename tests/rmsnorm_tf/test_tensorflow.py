@@ -1,4 +1,4 @@
-"""Every case of the table works wherever TensorFlow takes a layer: graphs, SavedModels, TFLite, ONNX, replicas."""
+"""Every case of the table works in graphs, SavedModels, TFLite, ONNX and replicas."""
 
 import operator
 
@@ -48,7 +48,8 @@ def train(strategy, fused):
     keras.utils.set_random_seed(0)
     with strategy.scope():
         norm = RMSNormalization(center=True, fused=fused)
-        model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(16), norm, keras.layers.Dense(1)])
+        layers = [keras.layers.Dense(16), norm, keras.layers.Dense(1)]
+        model = keras.Sequential([keras.Input((8,)), *layers])
         model.compile(keras.optimizers.SGD(0.05), "mse")
     rng = np.random.default_rng(0)
     x = rng.normal(size=(64, 8)).astype("float32")

@@ -1,4 +1,4 @@
-"""Gradients: against differences, where the input is extreme, of second order, and what they keep."""
+"""Gradients: against differences, of extreme inputs, of higher order, and what they keep."""
 
 import functools
 
@@ -101,7 +101,7 @@ def test_jacobian_and_a_persistent_tape_around_a_graph(fused):
 
 
 def forwards(function, tangent):
-    """Returns the function that gives the derivative of `function` along `tangent`, by forward mode."""
+    """Returns the derivative of a function along a tangent, by forward mode."""
 
     def derivative(x):
         with tf.autodiff.ForwardAccumulator(x, tangent) as accumulator:
@@ -133,7 +133,7 @@ def test_forward_mode(size, fused):
         return rms_norm(x, scale, partial=0.5, epsilon=1e-12, fused=fused)
 
     def agrees(function, expected, power):
-        """Compares with what is expected for a size of 1; of the size, the function has this power as a factor."""
+        """Compares with a size of 1; the size to this power is a factor of the function."""
         actual = function(x * size) / size**power
         np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-12)
 
@@ -248,7 +248,7 @@ def test_fused_gradient_equals_the_composed_one(variant, dtype):
 
 
 def source(tensor):
-    """Follows identities, which share their input's memory, also through functions that return an input."""
+    """Follows identities, which share their input's memory, also through functions."""
     while True:
         if tensor.op.type in ("Identity", "IdentityN", "StopGradient"):
             tensor = tensor.op.inputs[tensor.value_index]

@@ -130,7 +130,7 @@ def test_numpy_and_keras_tensors():
 
 @pytest.mark.parametrize("axis", [0, 1, (0, 2), (1, 2), (2, 1)])
 def test_a_mask_over_an_axis_of_the_statistic_is_refused(axis):
-    """The mask leaves out entries that the mean would count, so padding would change the other entries."""
+    """Padding would change the other entries."""
     embedding = keras.layers.Embedding(9, 4, mask_zero=True)
     layer = RMSNormalization(axis=axis, scale=False, name="norm")
     for tokens in (np.array([[3, 4, 5, 0, 0]]), keras.Input((5,), dtype="int32")):

@@ -1,4 +1,4 @@
-"""What a backend without gradients computes, computed by TensorFlow; `make test-backends` runs the others."""
+"""What a backend without gradients computes, computed by TensorFlow."""
 
 import numpy as np
 import pytest

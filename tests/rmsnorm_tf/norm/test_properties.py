@@ -1,4 +1,4 @@
-"""Values for axes, shapes, dtypes and arguments of every kind, drawn by hypothesis, against the equation in NumPy."""
+"""Values for axes, shapes, dtypes and arguments that hypothesis draws, against the equation."""
 
 import math
 

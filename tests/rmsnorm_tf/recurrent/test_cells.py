@@ -90,7 +90,7 @@ def test_the_lstm_of_ba_et_al_with_all_its_gains_and_offsets():
 
 
 def reference_gru(x, w_gates, u_gates, b_gates, w, u, b, s1, s2, s3, s4):
-    """Steps through the GRU in the reference code of the RMSNorm paper: gates in the order r, u; biases inside."""
+    """Steps through the GRU of the paper's reference code: gates r, u; biases inside."""
 
     def rln(a, gain):
         return reference.rms_norm(a, gain, epsilon=1e-5)
@@ -136,7 +136,7 @@ def test_the_gru_of_the_reference_code():
 
 
 def reference_lstm(x, w, u, b, s1, s2, s3):
-    """Steps through the LSTM in the reference code: gates in the order i, f, o, c; a bias added inside and outside."""
+    """Steps through the LSTM of the reference code: gates i, f, o, c; a bias inside and outside."""
 
     def rln(a, gain):
         return reference.rms_norm(a, gain, epsilon=1e-5)
