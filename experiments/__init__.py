@@ -1,4 +1,4 @@
-"""The experiments of the papers: a folder for each task, `reporting` for reports, `trials` for
+"""The experiments of the papers: a folder for each task, `reporting` for reports, `runs` for
 Keras trainings.
 
 `python -m experiments --task TASK [DATA]` trains what is not trained yet, measures, and writes a

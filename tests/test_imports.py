@@ -144,13 +144,13 @@ SHARED = {
 INSIDE = "experiments/translation/inside"
 # The folders that each folder of experiments may import. Tasks that are not named may import
 # SHARED_BY_TASKS.
-SHARED_BY_TASKS = {"data_sets", "reporting", "trials"}
+SHARED_BY_TASKS = {"data_sets", "reporting", "runs"}
 EXPERIMENTS = {
     "data_sets": set(),
     "reporting": set(),
-    "trials": {"reporting"},
+    "runs": {"reporting"},
     "invariance": {"reporting"},
-    "translation": {"archive", "data_sets", "reporting", "trials", "invariance"},
+    "translation": {"archive", "data_sets", "reporting", "runs", "invariance"},
 }
 
 

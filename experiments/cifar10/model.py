@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import keras
 
-from ..trials.networks import compile_classifier
-from ..trials.trial import TrialRow
+from ..runs.networks import compile_classifier
+from ..runs.run import Condition
 from .weight_normalization import WeightNormalizedConv2D
 
 CLASSES = 10
@@ -56,19 +56,19 @@ class FlatThenLinear(keras.optimizers.schedules.LearningRateSchedule):
 
 
 def build_model(
-    row: TrialRow,
+    condition: Condition,
     step_size: float,
     seed: int,
     updates: int,
     pixels: int,
     widths: tuple[int, int] = WIDTHS,
 ) -> keras.Model:
-    """Returns the compiled network of a row.
+    """Returns the compiled network of a condition.
 
     The norm has an offset, so the convolution before it has no bias. The seed alone determines the
     initial kernels; with weight normalization, they are the directions.
 
-    Args: row: Builds the norm. Its option `weights` normalizes the weights instead;
+    Args: condition: Builds the norm. Its option `weights` normalizes the weights instead;
         `normalize_logits` normalizes the
             logits too.
         step_size: First learning rate of Adam.
@@ -87,15 +87,15 @@ def build_model(
         for convolution in block:
             name = next(names)
             x = _convolve(
-                x, row, name, widths[convolution.width], convolution.size, convolution.padding
+                x, condition, name, widths[convolution.width], convolution.size, convolution.padding
             )
-            if row.norm:
-                x = row.norm(f"{name}_norm")(x)
+            if condition.norm:
+                x = condition.norm(f"{name}_norm")(x)
             x = keras.layers.LeakyReLU(0.1)(x)
     x = keras.layers.GlobalAveragePooling2D(keepdims=True)(x)
-    x = _convolve(x, row, "logits", CLASSES, 1, "same", last=True)
-    if row.options.get("normalize_logits"):
-        x = row.norm("logits_norm")(x)
+    x = _convolve(x, condition, "logits", CLASSES, 1, "same", last=True)
+    if condition.options.get("normalize_logits"):
+        x = condition.norm("logits_norm")(x)
     model = keras.Model(images, keras.layers.Flatten()(x))
     optimizer = keras.optimizers.Adam(FlatThenLinear(step_size, updates))
     return compile_classifier(
@@ -104,11 +104,11 @@ def build_model(
 
 
 def _convolve(
-    x, row: TrialRow, name: str, filters: int, size: int, padding: str, last: bool = False
+    x, condition: Condition, name: str, filters: int, size: int, padding: str, last: bool = False
 ):
-    if row.options.get("weights"):
+    if condition.options.get("weights"):
         return WeightNormalizedConv2D(filters, size, padding, name=name)(x)
-    bias = last or row.norm is None
+    bias = last or condition.norm is None
     kernel = keras.initializers.RandomNormal(stddev=0.05)
     layer = keras.layers.Conv2D(
         filters, size, padding=padding, use_bias=bias, kernel_initializer=kernel, name=name

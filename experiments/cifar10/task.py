@@ -2,15 +2,15 @@
 
 import keras
 
-from ..trials.experiment import Experiment
-from ..trials.learning import Column, Curve, Learning, best, last, last_loss
-from ..trials.networks import ImageClassifiers
-from ..trials.probes import mean_share
-from ..trials.trial import Setting, Trial, rows_of
-from . import rows
+from ..runs.experiment import Experiment
+from ..runs.learning import Column, Curve, Learning, best, last, last_loss
+from ..runs.networks import ImageClassifiers
+from ..runs.probes import mean_share
+from ..runs.run import Run, Setting, conditions_of
+from . import conditions
+from .conditions import SPACE
 from .data import read_cifar10
 from .model import SUMS, build_model
-from .rows import SPACE
 
 _TEXT = (
     "ConvPool-CNN-C with fewer channels than the paper's, trained by Adam on ZCA-whitened images with noise and "
@@ -60,10 +60,10 @@ class Classifiers(ImageClassifiers):
 
     validated = 500
 
-    def build(self, trial: Trial) -> keras.Model:
+    def build(self, run: Run) -> keras.Model:
         pixels = self.data.train.images.shape[1]
         return build_model(
-            trial.row, trial.step_size, trial.seed, trial.setting.updates, pixels, *self.sizes
+            run.condition, run.step_size, run.seed, run.setting.updates, pixels, *self.sizes
         )
 
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
@@ -73,7 +73,7 @@ class Classifiers(ImageClassifiers):
 EXPERIMENT = Experiment(
     name="cifar10",
     title="CIFAR-10",
-    rows=rows_of(rows),
+    conditions=conditions_of(conditions),
     minutes=1.1,
     settings=(
         Setting(

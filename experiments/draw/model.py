@@ -5,7 +5,7 @@ from typing import NamedTuple
 import keras
 from keras import ops
 
-from ..trials.trial import TrialRow
+from ..runs.run import Condition
 from .cells import CellNormLSTMCell, DrawCell
 
 CLIP = 5.0  # of the global norm of the gradient
@@ -49,20 +49,20 @@ SIZES = Sizes()
 
 
 def build_model(
-    row: TrialRow, step_size: float, seed: int, pixels: int, sizes: Sizes = SIZES
+    condition: Condition, step_size: float, seed: int, pixels: int, sizes: Sizes = SIZES
 ) -> keras.Model:
-    """Returns the compiled network of a row. It maps images to the logits of their drawings and the
+    """Returns the compiled network of a condition. It maps images to the logits of their drawings and the
     divergence.
 
     The output is `[batch, pixels + 1]`. The seed alone determines initial weights and noise.
 
     Args:
-        row: Builds the norm of each cell state.
+        condition: Builds the norm of each cell state.
         pixels: Size of an image.
     """
     keras.utils.set_random_seed(seed)
     cells = [
-        CellNormLSTMCell(sizes.units, row.norm and row.norm(f"{name}_norm"), name=name)
+        CellNormLSTMCell(sizes.units, condition.norm and condition.norm(f"{name}_norm"), name=name)
         for name in ("encoder", "decoder")
     ]
     images = keras.Input((pixels,))

@@ -5,12 +5,12 @@ import numpy as np
 
 from ..data_sets.arrays import Parts
 from ..data_sets.mnist import read_mnist
-from ..trials.experiment import Experiment
-from ..trials.learning import Column, Comparison, Curve, Learning, faster, last, last_loss, mean_of
-from ..trials.networks import Networks, in_batches
-from ..trials.probes import share_of_mean
-from ..trials.trial import Setting, Trial, rows_of
-from . import rows
+from ..runs.experiment import Experiment
+from ..runs.learning import Column, Comparison, Curve, Learning, faster, last, last_loss, mean_of
+from ..runs.networks import Networks, in_batches
+from ..runs.probes import share_of_mean
+from ..runs.run import Run, Setting, conditions_of
+from . import conditions
 from .model import build_model
 
 _TEXT = (
@@ -51,9 +51,9 @@ _PROBED = 200  # validation images whose cell states are measured
 class Drawers(Networks):
     """The networks of the task, with the data and their sizes."""
 
-    def build(self, trial: Trial) -> keras.Model:
+    def build(self, run: Run) -> keras.Model:
         return build_model(
-            trial.row, trial.step_size, trial.seed, self.data.train.shape[1], *self.sizes
+            run.condition, run.step_size, run.seed, self.data.train.shape[1], *self.sizes
         )
 
     def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[np.ndarray, np.ndarray]:
@@ -97,7 +97,7 @@ def binarize(data: str, training: int = TRAINING) -> Parts:
 EXPERIMENT = Experiment(
     name="draw",
     title="DRAW on binarized MNIST",
-    rows=rows_of(rows),
+    conditions=conditions_of(conditions),
     minutes=1.7,
     settings=(
         Setting(

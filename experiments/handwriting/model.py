@@ -7,8 +7,8 @@ from keras import ops
 
 from rmsnorm_tf import RMSNormLSTM
 
-from ..trials.kinds import cell_options
-from ..trials.trial import TrialRow
+from ..runs.kinds import cell_options
+from ..runs.run import Condition
 
 UNITS = 64  # of each of two LSTMs; the paper has three of 400
 COMPONENTS = 20  # of the mixture
@@ -20,9 +20,9 @@ LSTMS = ("first", "second")
 
 
 def build_model(
-    row: TrialRow, step_size: float, seed: int, length: int, units: int = UNITS
+    condition: Condition, step_size: float, seed: int, length: int, units: int = UNITS
 ) -> keras.Model:
-    """Returns the compiled network of a row. It maps the points so far to the distribution of the
+    """Returns the compiled network of a condition. It maps the points so far to the distribution of the
     next one.
 
     Both LSTMs read the point, and the output reads both LSTMs. The output is `[batch, length, 1 + 6
@@ -30,7 +30,7 @@ def build_model(
     weights.
 
     Args:
-        row: Its options are arguments of the LSTMs.
+        condition: Its options are arguments of the LSTMs.
         length: Number of points.
         units: Size of the LSTMs.
 
@@ -38,9 +38,13 @@ def build_model(
     """
     keras.utils.set_random_seed(seed)
     points = keras.Input((length, 3), name="points")
-    first = RMSNormLSTM(units, return_sequences=True, name="first", **cell_options(row))(points)
+    first = RMSNormLSTM(units, return_sequences=True, name="first", **cell_options(condition))(
+        points
+    )
     joined = keras.layers.Concatenate()([points, first])
-    second = RMSNormLSTM(units, return_sequences=True, name="second", **cell_options(row))(joined)
+    second = RMSNormLSTM(units, return_sequences=True, name="second", **cell_options(condition))(
+        joined
+    )
     mixture = keras.layers.Dense(1 + 6 * COMPONENTS, name="mixture")(
         keras.layers.Concatenate()([first, second])
     )

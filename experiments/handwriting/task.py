@@ -3,12 +3,12 @@
 import keras
 import numpy as np
 
-from ..trials.experiment import Experiment
-from ..trials.learning import Column, Comparison, Curve, Learning, faster, last, mean_of
-from ..trials.networks import Networks, in_batches
-from ..trials.probes import lstm_shares
-from ..trials.trial import Setting, Trial, rows_of
-from . import rows
+from ..runs.experiment import Experiment
+from ..runs.learning import Column, Comparison, Curve, Learning, faster, last, mean_of
+from ..runs.networks import Networks, in_batches
+from ..runs.probes import lstm_shares
+from ..runs.run import Run, Setting, conditions_of
+from . import conditions
 from .data import read_lines
 from .model import LSTMS, build_model
 
@@ -58,9 +58,9 @@ _MEASURED = 200  # lines of a validation
 class Writers(Networks):
     """The networks of the task, with the data and their sizes."""
 
-    def build(self, trial: Trial) -> keras.Model:
+    def build(self, run: Run) -> keras.Model:
         return build_model(
-            trial.row, trial.step_size, trial.seed, trial.setting.options["length"], *self.sizes
+            run.condition, run.step_size, run.seed, run.setting.options["length"], *self.sizes
         )
 
     def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[np.ndarray, np.ndarray]:
@@ -90,7 +90,7 @@ def _shifted(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 EXPERIMENT = Experiment(
     name="handwriting",
     title="Prediction of handwriting",
-    rows=rows_of(rows),
+    conditions=conditions_of(conditions),
     minutes=0.9,
     settings=_SETTINGS,
     step_sizes=(1e-3 / 3, 1e-3, 3e-3, 9e-3, 27e-3, 81e-3),

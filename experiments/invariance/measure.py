@@ -43,7 +43,7 @@ def _maps() -> dict[str, Map]:
 
 
 def _at_first(values: np.ndarray, axis: int, factor: float) -> np.ndarray:
-    """Returns a copy with the first row (axis 0) or column (axis 1) scaled."""
+    """Returns a copy with the first condition (axis 0) or column (axis 1) scaled."""
     scaled = values.copy()
     scaled.swapaxes(0, axis)[0] *= factor
     return scaled

@@ -4,8 +4,8 @@ import keras
 
 from ..data_sets.mnist import read_mnist
 from ..reporting.judging import Hypothesis
-from ..trials.experiment import Experiment
-from ..trials.learning import (
+from ..runs.experiment import Experiment
+from ..runs.learning import (
     FASTER,
     Column,
     Comparison,
@@ -16,10 +16,10 @@ from ..trials.learning import (
     last_loss,
     mean_loss,
 )
-from ..trials.networks import ImageClassifiers
-from ..trials.probes import mean_share
-from ..trials.trial import Setting, Trial, rows_of
-from . import rows
+from ..runs.networks import ImageClassifiers
+from ..runs.probes import mean_share
+from ..runs.run import Run, Setting, conditions_of
+from . import conditions
 from .model import SUMS, build_model
 
 _TEXT = (
@@ -70,9 +70,9 @@ class Classifiers(ImageClassifiers):
 
     validated = 1000
 
-    def build(self, trial: Trial) -> keras.Model:
+    def build(self, run: Run) -> keras.Model:
         pixels = self.data.train.images.shape[-1]
-        return build_model(trial.row, trial.step_size, trial.seed, pixels, *self.sizes)
+        return build_model(run.condition, run.step_size, run.seed, pixels, *self.sizes)
 
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
         return mean_share(model, SUMS, self.data.valid.images)
@@ -81,7 +81,7 @@ class Classifiers(ImageClassifiers):
 EXPERIMENT = Experiment(
     name="mnist",
     title="Permutation-invariant MNIST",
-    rows=rows_of(rows),
+    conditions=conditions_of(conditions),
     minutes=0.8,
     settings=(
         Setting(

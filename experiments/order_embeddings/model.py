@@ -4,8 +4,8 @@ import keras
 
 from rmsnorm_tf import RMSNormGRU
 
-from ..trials.kinds import cell_options
-from ..trials.trial import TrialRow
+from ..runs.kinds import cell_options
+from ..runs.run import Condition
 from .data import LONGEST, WORDS
 
 UNITS = 128  # the papers have 1024
@@ -15,21 +15,21 @@ CLIP = 2.0  # of the gradient of each weight
 
 
 def build_model(
-    row: TrialRow,
+    condition: Condition,
     step_size: float,
     seed: int,
     features: int,
     units: int = UNITS,
     word_units: int = WORD_UNITS,
 ) -> keras.Model:
-    """Returns the compiled network of a row. It maps images and captions to `[batch, 2, units]`.
+    """Returns the compiled network of a condition. It maps images and captions to `[batch, 2, units]`.
 
     An image goes through one matrix; the embedding of a caption is the last state of a GRU. Both
     are scaled to length 1 and become absolute values. The seed alone determines the initial
     weights.
 
     Args:
-        row: Its options are arguments of the GRU.
+        condition: Its options are arguments of the GRU.
         features: Size of an image.
         units: Size of the embeddings.
         word_units: Size of the word embeddings.
@@ -41,7 +41,7 @@ def build_model(
     captions = keras.Input((LONGEST,), dtype="int32", name="captions")
     image = keras.layers.Dense(units, name="image")(images)
     words = keras.layers.Embedding(WORDS, word_units, mask_zero=True, name="words")(captions)
-    caption = RMSNormGRU(units, name="gru", **cell_options(row))(words)
+    caption = RMSNormGRU(units, name="gru", **cell_options(condition))(words)
     sides = [keras.layers.Reshape((1, units))(side) for side in (image, caption)]
     length = keras.layers.UnitNormalization(name="length")(
         keras.layers.Concatenate(axis=1)(sides)

@@ -4,12 +4,12 @@ import keras
 import numpy as np
 
 from ..reporting.judging import Hypothesis
-from ..trials.experiment import Experiment
-from ..trials.learning import FASTER, Column, Comparison, Curve, Learning, best, mean_of
-from ..trials.networks import Networks, in_batches
-from ..trials.probes import gru_shares
-from ..trials.trial import Setting, Trial, rows_of
-from . import rows
+from ..runs.experiment import Experiment
+from ..runs.learning import FASTER, Column, Comparison, Curve, Learning, best, mean_of
+from ..runs.networks import Networks, in_batches
+from ..runs.probes import gru_shares
+from ..runs.run import Run, Setting, conditions_of
+from . import conditions
 from .data import CAPTIONS, Part, read_corpus
 from .model import build_model
 from .retrieval import WITHIN, retrieval_scores
@@ -85,9 +85,9 @@ class Embeddings(Networks):
     def examples(self) -> int:
         return self.data.train.images.shape[0] * len(CAPTIONS)
 
-    def build(self, trial: Trial) -> keras.Model:
+    def build(self, run: Run) -> keras.Model:
         features = self.data.train.images.shape[1]
-        return build_model(trial.row, trial.step_size, trial.seed, features, *self.sizes)
+        return build_model(run.condition, run.step_size, run.seed, features, *self.sizes)
 
     def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[list[np.ndarray], np.ndarray]:
         """Returns images with captions, and targets that the loss does not read."""
@@ -118,7 +118,7 @@ EXPERIMENT = Experiment(
     name="order_embeddings",
     title="Order embeddings of images and captions",
     about=[STAND_IN],
-    rows=rows_of(rows),
+    conditions=conditions_of(conditions),
     minutes=1.1,
     settings=(
         Setting(

@@ -7,9 +7,9 @@ from keras import ops
 
 from rmsnorm_tf import RMSNormLSTM
 
-from ..trials.kinds import EPSILON, cell_options
-from ..trials.networks import compile_classifier
-from ..trials.trial import TrialRow
+from ..runs.kinds import EPSILON, cell_options
+from ..runs.networks import compile_classifier
+from ..runs.run import Condition
 from .batch_normalization import GAIN, BatchNormLSTMCell
 from .data import ENTITIES, FIRST_ENTITY, PADDING, PASSAGE, SENTENCE, WORDS
 
@@ -18,7 +18,7 @@ READERS = ("passage", "question")
 _OF_THE_MODEL = (
     "gain",
     "normalize_attention",
-)  # options of a row that are not arguments of its LSTMs
+)  # options of a condition that are not arguments of its LSTMs
 
 
 class Sizes(NamedTuple):
@@ -57,8 +57,10 @@ class Renumber(keras.layers.Layer):
         return _renumbered(passages, numbers), _renumbered(questions, numbers), numbers
 
 
-def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes = SIZES) -> keras.Model:
-    """Returns the compiled network of a row. It maps passages and questions to logits of the
+def build_model(
+    condition: Condition, step_size: float, seed: int, sizes: Sizes = SIZES
+) -> keras.Model:
+    """Returns the compiled network of a condition. It maps passages and questions to logits of the
     entities.
 
         m = tanh(d W + q V + (d B) * (q C));  a = softmax(m w);  r = sum over time of a * d
@@ -67,7 +69,7 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes = SIZES
     Here d are the states of both directions over the passage, and q the last states of both over
     the question. The seed alone determines initial weights and numbers of entities.
 
-    Args: row: Its options are arguments of the LSTMs; see `build_lstm`. `gain` is the initial value
+    Args: condition: Its options are arguments of the LSTMs; see `build_lstm`. `gain` is the initial value
         of all gains, and
             with `normalize_attention`, all terms of the sums before a tanh are normalized over the
             batch.
@@ -80,15 +82,19 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes = SIZES
     passage, question, numbers = Renumber(seed, name="numbers")(passages, questions)
     words = keras.layers.Embedding(WORDS, sizes.word_units, name="words")
     d = _read(
-        "passage", row, sizes, passage, words(passage), return_sequences=True
+        "passage", condition, sizes, passage, words(passage), return_sequences=True
     )  # [batch, time, 2 * units]
     q = _read(
-        "question", row, sizes, question, words(question), mask=question != PADDING
+        "question", condition, sizes, question, words(question), mask=question != PADDING
     )  # [batch, 2 * units]
 
     def term(name: str, vectors):
         product = keras.layers.Dense(2 * sizes.units, use_bias=False, name=name)(vectors)
-        return _attention_norm(name)(product) if row.options.get("normalize_attention") else product
+        return (
+            _attention_norm(name)(product)
+            if condition.options.get("normalize_attention")
+            else product
+        )
 
     similar = term("d_similar", d) * term("q_similar", q)[:, None]
     m = ops.tanh(term("d_match", d) + term("q_match", q)[:, None] + similar)
@@ -98,20 +104,20 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes = SIZES
     logits = keras.layers.Dense(ENTITIES, name="entities")(joined)
     model = keras.Model([passages, questions], ops.take_along_axis(logits, numbers, -1))
     for weight in model.trainable_weights:
-        if "gain" in row.options and weight.name in ("scale", "gamma"):
-            weight.assign(ops.full_like(weight, row.options["gain"]))
+        if "gain" in condition.options and weight.name in ("scale", "gamma"):
+            weight.assign(ops.full_like(weight, condition.options["gain"]))
     return compile_classifier(model, keras.optimizers.Adam(step_size, global_clipnorm=CLIP))
 
 
-def build_lstm(row: TrialRow, units: int, **options: Any) -> keras.layers.RNN:
-    """Returns the LSTM of a row.
+def build_lstm(condition: Condition, units: int, **options: Any) -> keras.layers.RNN:
+    """Returns the LSTM of a condition.
 
-    Args: row: Its options are arguments of `RMSNormLSTM`, or of `BatchNormLSTMCell` if
+    Args: condition: Its options are arguments of `RMSNormLSTM`, or of `BatchNormLSTMCell` if
         `normalization` is `batch`. units: Size of the states. **options: Arguments of
         `keras.layers.RNN`.
     """
     arguments = {
-        name: value for name, value in cell_options(row).items() if name not in _OF_THE_MODEL
+        name: value for name, value in cell_options(condition).items() if name not in _OF_THE_MODEL
     }
     if arguments["normalization"] != "batch":
         return RMSNormLSTM(units, name="lstm", **arguments, **options)
@@ -131,9 +137,9 @@ def lstm_inputs(cell: keras.layers.Layer, ids, vectors):
     return ops.concatenate([vectors, ops.cast(ids != PADDING, vectors.dtype)[..., None]], -1)
 
 
-def _read(name: str, row: TrialRow, sizes: Sizes, ids, vectors, mask=None, **options):
+def _read(name: str, condition: Condition, sizes: Sizes, ids, vectors, mask=None, **options):
     """Returns the states of an LSTM in both directions."""
-    lstm = build_lstm(row, sizes.units, **options)
+    lstm = build_lstm(condition, sizes.units, **options)
     return keras.layers.Bidirectional(lstm, name=name)(
         lstm_inputs(lstm.cell, ids, vectors), mask=mask
     )

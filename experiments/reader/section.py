@@ -4,8 +4,8 @@ import itertools
 
 from ..reporting.judging import Hypothesis
 from ..reporting.section import Section
-from ..trials.learning import FASTER, Column, Comparison, Curve, Learning, best, mean_of
-from ..trials.sections import Logs
+from ..runs.learning import FASTER, Column, Comparison, Curve, Learning, best, mean_of
+from ..runs.sections import Logs
 from .data import ENTITIES, KEPT, PASSAGE
 from .model import SIZES
 

@@ -5,11 +5,11 @@ from typing import Any
 import keras
 import numpy as np
 
-from ..trials.experiment import Experiment
-from ..trials.networks import Networks, loss_and_error
-from ..trials.probes import lstm_shares
-from ..trials.trial import Setting, Trial, rows_of
-from . import rows
+from ..runs.experiment import Experiment
+from ..runs.networks import Networks, loss_and_error
+from ..runs.probes import lstm_shares
+from ..runs.run import Run, Setting, conditions_of
+from . import conditions
 from .data import PADDING, Part, most_frequent_wrong, read_corpus
 from .model import READERS, build_model, lstm_inputs
 from .section import LEARNING, PUBLISHED_TIMES, STAND_IN, baseline_sections
@@ -20,8 +20,8 @@ _PROBED = 16  # validation questions whose activations are measured
 class Readers(Networks):
     """The networks of the task, with the data and their sizes."""
 
-    def build(self, trial: Trial) -> keras.Model:
-        return build_model(trial.row, trial.step_size, trial.seed, *self.sizes)
+    def build(self, run: Run) -> keras.Model:
+        return build_model(run.condition, run.step_size, run.seed, *self.sizes)
 
     def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[list[np.ndarray], np.ndarray]:
         passages, questions, answers = (array[numbers] for array in self.data.train)
@@ -55,7 +55,7 @@ EXPERIMENT = Experiment(
     name="reader",
     title="An attentive reader",
     about=[STAND_IN],
-    rows=rows_of(rows),
+    conditions=conditions_of(conditions),
     minutes=1,
     settings=(
         Setting(

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class Style(NamedTuple):
-    """The plot style of a row in all pictures of a report."""
+    """The plot style of a condition in all pictures of a report."""
 
     color: str
     marker: str
@@ -36,7 +36,7 @@ KINDS = {
     "batchnorm": Style("#E69F00", "P", (0, (3, 1, 1, 1))),
     "weightnorm": Style("#56B4E9", "X", (0, (1, 1))),
 }
-OTHERS = ("#000000", "#882255", "#66418A")  # colours of rows of no known kind
+OTHERS = ("#000000", "#882255", "#66418A")  # colours of conditions of no known kind
 _MARKERS = "<>*phd8H1234+x"  # none of those of the kinds
 _DASHES = [
     (0, each)
@@ -44,21 +44,21 @@ _DASHES = [
 ]
 
 
-def styles(rows: Mapping[T, tuple[str, bool]]) -> dict[T, Style]:
-    """Returns the style of each row, with a marker of its own.
+def styles(conditions: Mapping[T, tuple[str, bool]]) -> dict[T, Style]:
+    """Returns the style of each condition, with a marker of its own.
 
-    Args: rows: The kind of each row, and whether it is the paper's and has the style of its kind.
+    Args: conditions: The kind of each condition, and whether it is the paper's and has the style of its kind.
         Others of a known kind
             have its colour.
     """
     colors, markers, dashes = map(itertools.cycle, (OTHERS, _MARKERS, _DASHES))
     found = {}
-    for row, (kind, of_paper) in rows.items():
+    for condition, (kind, of_paper) in conditions.items():
         if of_paper:
-            found[row] = KINDS[kind]
+            found[condition] = KINDS[kind]
         else:
             color = KINDS[kind].color if kind in KINDS else next(colors)
-            found[row] = Style(color, next(markers), next(dashes))
+            found[condition] = Style(color, next(markers), next(dashes))
     return found
 
 

@@ -7,8 +7,8 @@ from keras import ops
 
 from rmsnorm_tf import RMSNormGRU
 
-from ..trials.kinds import cell_options
-from ..trials.trial import TrialRow
+from ..runs.kinds import cell_options
+from ..runs.run import Condition
 from .data import END, LONGEST, PADDING, WORDS
 
 CLIP = 5.0  # of the global norm of the gradient
@@ -25,8 +25,10 @@ class Sizes(NamedTuple):
 SIZES = Sizes()
 
 
-def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes = SIZES) -> keras.Model:
-    """Returns the compiled network of a row. It maps sentences and their neighbours to logits of
+def build_model(
+    condition: Condition, step_size: float, seed: int, sizes: Sizes = SIZES
+) -> keras.Model:
+    """Returns the compiled network of a condition. It maps sentences and their neighbours to logits of
     the neighbours' words.
 
     The inputs are ids `[batch, LONGEST + 1]` of the sentences and `[batch, 2, LONGEST + 1]` of
@@ -35,7 +37,7 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes = SIZES
     seed alone determines the initial weights.
 
     Args:
-        row: Its options are arguments of the GRUs.
+        condition: Its options are arguments of the GRUs.
 
     Reference: Kiros et al. (2015), arXiv:1506.06726. There, each gate of the decoders has a term
     for the sentence. Here and in the code that Ba et al. (2016) use, the decoders begin with it.
@@ -44,13 +46,15 @@ def build_model(row: TrialRow, step_size: float, seed: int, sizes: Sizes = SIZES
     sentence = keras.Input((LONGEST + 1,), dtype="int32", name="sentence")
     neighbours = keras.Input((2, LONGEST + 1), dtype="int32", name="neighbours")
     words = keras.layers.Embedding(WORDS, sizes.word_units, mask_zero=True, name="words")
-    thought = RMSNormGRU(sizes.units, name="thought", **cell_options(row))(words(sentence))
+    thought = RMSNormGRU(sizes.units, name="thought", **cell_options(condition))(words(sentence))
     before = ops.pad(
         neighbours[:, :, :-1], ((0, 0), (0, 0), (1, 0)), constant_values=END
     )  # the word before each word
     states = []
     for index, name in enumerate(NEIGHBOURS):
-        decoder = RMSNormGRU(sizes.units, return_sequences=True, name=name, **cell_options(row))
+        decoder = RMSNormGRU(
+            sizes.units, return_sequences=True, name=name, **cell_options(condition)
+        )
         states.append(decoder(words(before[:, index]), initial_state=thought))
     logits = keras.layers.Dense(WORDS, name="next_word")(ops.stack(states, 1))
     model = keras.Model([sentence, neighbours], logits)

@@ -3,12 +3,12 @@
 import keras
 import numpy as np
 
-from ..trials.experiment import Experiment
-from ..trials.learning import Column, Comparison, Curve, Learning, faster, last, mean_of
-from ..trials.networks import Networks, in_batches
-from ..trials.probes import gru_shares
-from ..trials.trial import Setting, Trial, rows_of
-from . import rows
+from ..runs.experiment import Experiment
+from ..runs.learning import Column, Comparison, Curve, Learning, faster, last, mean_of
+from ..runs.networks import Networks, in_batches
+from ..runs.probes import gru_shares
+from ..runs.run import Run, Setting, conditions_of
+from . import conditions
 from .data import LONGEST, PADDING, WORDS, Part, read_corpus
 from .model import SIZES, build_model
 
@@ -51,8 +51,8 @@ class SkipThoughts(Networks):
     def examples(self) -> int:
         return len(self.data.train.middles)
 
-    def build(self, trial: Trial) -> keras.Model:
-        return build_model(trial.row, trial.step_size, trial.seed, *self.sizes)
+    def build(self, run: Run) -> keras.Model:
+        return build_model(run.condition, run.step_size, run.seed, *self.sizes)
 
     def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[list[np.ndarray], np.ndarray]:
         """Returns sentences with their neighbours, and the neighbours."""
@@ -87,7 +87,7 @@ EXPERIMENT = Experiment(
     name="skip_thoughts",
     title="Skip-thoughts",
     about=[STAND_IN],
-    rows=rows_of(rows),
+    conditions=conditions_of(conditions),
     minutes=1.8,
     settings=(
         Setting(

@@ -1,4 +1,4 @@
-"""A patched copy of the baseline that has the kinds of all rows, and processes that run in it.
+"""A patched copy of the baseline that has the kinds of all conditions, and processes that run in it.
 
 The copy holds all code that its processes run, so edits in the checkout do not affect a training in
 progress.
@@ -12,29 +12,29 @@ from pathlib import Path
 
 from nmt.errors import UserError
 
-from ..trials.book import ROOT, read_commit
-from .place import Place
+from ..runs.store import ROOT, read_commit
+from .store import Store
 
 _COPIED = ("nmt", "rmsnorm_tf", "experiments", "benchmarks")
 _MADE = ("logs", "results")  # folders of output in experiments/
 _COMMIT = "commit"
 # The end of nmt/normalization.py in the copy.
-_KINDS_OF_ROWS = """
+_KINDS_OF_CONDITIONS = """
 
-from experiments.translation.plan import read_rows
+from experiments.translation.schedule import read_conditions
 
-_BUILDERS |= {row.name: row.build for row in read_rows() if row.build}
+_BUILDERS |= {each.name: each.build for each in read_conditions() if each.build}
 KINDS = tuple(_BUILDERS)
 """
 
 
-def make_baseline(place: Place) -> None:
+def make_baseline(store: Store) -> None:
     """Makes a patched copy of the baseline and replaces an earlier copy.
 
     Raises:
         UserError: The patches do not apply.
     """
-    temporary = place.baseline.with_name("baseline.part")
+    temporary = store.baseline.with_name("baseline.part")
     shutil.rmtree(temporary, ignore_errors=True)
     for name in _COPIED:
         shutil.copytree(
@@ -45,19 +45,19 @@ def make_baseline(place: Place) -> None:
     if applied.returncode:
         raise UserError(f"the patches do not apply to the baseline: {applied.stderr.strip()}")
     with open(temporary / "nmt" / "normalization.py", "a", encoding="utf-8") as file:
-        file.write(_KINDS_OF_ROWS)
+        file.write(_KINDS_OF_CONDITIONS)
     which = (*_COPIED, "patches", *(f":(exclude)experiments/{name}" for name in _MADE))
     (temporary / _COMMIT).write_text(read_commit(ROOT, "--", *which))
-    shutil.rmtree(place.baseline, ignore_errors=True)
-    temporary.rename(place.baseline)
+    shutil.rmtree(store.baseline, ignore_errors=True)
+    temporary.rename(store.baseline)
 
 
-def commit_of(place: Place) -> str:
+def commit_of(store: Store) -> str:
     """Returns the commit that the copy was made from, with a plus if files were changed."""
-    return (place.baseline / _COMMIT).read_text()
+    return (store.baseline / _COMMIT).read_text()
 
 
-def execute(place: Place, *arguments: str, output: Path | None = None) -> None:
+def execute(store: Store, *arguments: str, output: Path | None = None) -> None:
     """Runs Python in the copy.
 
     Args:
@@ -68,7 +68,7 @@ def execute(place: Place, *arguments: str, output: Path | None = None) -> None:
     Raises:
         UserError: The process failed.
     """
-    flags = f"{os.environ.get('TF_XLA_FLAGS', '')} --tf_xla_persistent_cache_directory={place.compiled}".strip()
+    flags = f"{os.environ.get('TF_XLA_FLAGS', '')} --tf_xla_persistent_cache_directory={store.compiled}".strip()
     one_gpu = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]  # `train` would use all
     environment = {
         **os.environ,
@@ -79,7 +79,7 @@ def execute(place: Place, *arguments: str, output: Path | None = None) -> None:
     with open(output or os.devnull, "a", encoding="utf-8") as file:
         printed = {"stdout": file, "stderr": file} if output else {}
         process = subprocess.Popen(
-            [sys.executable, *arguments], cwd=place.baseline, env=environment, **printed
+            [sys.executable, *arguments], cwd=store.baseline, env=environment, **printed
         )
         try:
             process.wait()

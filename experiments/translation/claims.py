@@ -1,19 +1,19 @@
-"""The claims that are judged by differences between two rows, paired by seed."""
+"""The claims that are judged by differences between two conditions, paired by seed."""
 
 import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ..reporting.judging import Hypothesis, Question, paired
-from .plan import read_rows
-from .results import Result, by_row
+from .results import Result, by_condition
+from .schedule import read_conditions
 
 MARGIN = 0.5  # BLEU
 _NONE = "the model without a norm"
 
 
 class Measure(NamedTuple):
-    """A value of a result by which rows are compared."""
+    """A value of a result by which conditions are compared."""
 
     unit: str  # as in `Question`
     value: Callable[[Result], float]  # reads it from a result; NaN if the log lacks it
@@ -61,12 +61,12 @@ HYPOTHESES = (
 def questions(
     results: Sequence[Result], hypotheses: Sequence[Hypothesis] = HYPOTHESES
 ) -> list[Question]:
-    """Returns the claims whose rows share a seed, and all that have planned seeds."""
+    """Returns the claims whose conditions share a seed, and all that have planned seeds."""
     done: dict[str, dict[int, Result]] = {}
     for each in results:
-        done.setdefault(each.row.name, {})[each.seed] = each
-    rows = [*read_rows(), *by_row(results)]
-    labels = {row.name: row.label for row in rows}
+        done.setdefault(each.condition.name, {})[each.seed] = each
+    conditions = [*read_conditions(), *by_condition(results)]
+    labels = {condition.name: condition.label for condition in conditions}
     found = []
     for asked in hypotheses:
         measure = MEASURES[asked.measure or "bleu"]

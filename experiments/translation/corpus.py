@@ -17,8 +17,8 @@ from nmt.text.parallel_text import ParallelText
 
 from ..data_sets.files import find_files
 from .baseline import execute
-from .place import Place
-from .row import Row
+from .condition import Condition
+from .store import Store
 
 FOLDER = Path(__file__).parent / "corpora"
 LOCAL = "wmt14"  # the declaration for a folder that has none of its own
@@ -43,16 +43,16 @@ class Corpus:
     valid: str  # validation text
     tests: dict[str, str]  # text of the test sets, by their names in the report
     vocabulary_size: int  # units on each side
-    seeds: int  # the largest number of seeds of a row
+    seeds: int  # the largest number of seeds of a condition
     options: dict[str, Any]  # options of `nmt train`
-    # the grid of learning rates from which each row takes the best. Without one, all rows have that
+    # the grid of learning rates from which each condition takes the best. Without one, all conditions have that
     # of the options
     step_sizes: Sequence[float] = ()
-    rows: dict[str, dict[str, Any]] = field(
+    conditions: dict[str, dict[str, Any]] = field(
         default_factory=dict
-    )  # options of single rows, by the name of the row
-    # patterns of the names of rows that are not trained on this corpus, as in `fnmatch`, unless a
-    # row names the corpus
+    )  # options of single conditions, by the name of the condition
+    # patterns of the names of conditions that are not trained on this corpus, as in `fnmatch`, unless a
+    # condition names the corpus
     without: Sequence[str] = ()
     minutes: float = 0  # of a training on two cores; 0 if that was not measured
     remarks: Sequence[str] = ()  # paragraphs for the beginning of the report
@@ -98,33 +98,35 @@ class Corpus:
         dictionaries = [str(folder / "vocab" / f"{side}.model") for side in ("source", "target")]
         return {**dict(files), **dict(valid), "dictionaries": dictionaries, **self.options}
 
-    def adapt(self, rows: Sequence[Row]) -> list[Row]:
-        """Returns the rows that are trained on this corpus, with the options that they have there.
+    def adapt(self, conditions: Sequence[Condition]) -> list[Condition]:
+        """Returns the conditions that are trained on this corpus, with the options that they have there.
 
         Raises:
-            UserError: The corpus has options for an unknown row.
+            UserError: The corpus has options for an unknown condition.
         """
-        unknown = self.rows.keys() - {row.name for row in rows}
+        unknown = self.conditions.keys() - {condition.name for condition in conditions}
         if unknown:
             raise UserError(
-                f"{self.name} has options for {', '.join(sorted(unknown))}, which rows/ does not have"
+                f"{self.name} has options for {', '.join(sorted(unknown))}, which conditions/ does not have"
             )
         own = {
-            row: replace(
-                row,
-                options={**self.rows[row.name], **row.options},
-                label=f"{row.label} (own recipe)",
+            condition: replace(
+                condition,
+                options={**self.conditions[condition.name], **condition.options},
+                label=f"{condition.label} (own recipe)",
             )
-            for row in rows
-            if row.name in self.rows
+            for condition in conditions
+            if condition.name in self.conditions
         }
-        return [own.get(row, row) for row in rows if self._trains(row)]
+        return [
+            own.get(condition, condition) for condition in conditions if self._trains(condition)
+        ]
 
-    def _trains(self, row: Row) -> bool:
-        if row.corpora:
-            return self.name in row.corpora
-        return row.model_type == self.model_type and not any(
-            fnmatch(row.name, pattern) for pattern in self.without
+    def _trains(self, condition: Condition) -> bool:
+        if condition.corpora:
+            return self.name in condition.corpora
+        return condition.model_type == self.model_type and not any(
+            fnmatch(condition.name, pattern) for pattern in self.without
         )
 
 
@@ -163,28 +165,28 @@ def read_corpus(data: str) -> Corpus:
     return corpus
 
 
-def prepare(corpus: Corpus, place: Place) -> None:
+def prepare(corpus: Corpus, store: Store) -> None:
     """Puts text and vocabularies into place, unless they are there already.
 
     Raises:
         UserError: A text cannot be used, or another one is in place.
     """
-    text = place.work / "text"
-    vocabularies = place.work / "vocab"
+    text = store.work / "text"
+    vocabularies = store.work / "vocab"
     done = text / "done"
     origin = str(corpus.origin or corpus.corpus)
     wanted = {"origin": origin, "files": corpus.names, "vocabulary_size": corpus.vocabulary_size}
     if done.exists():
-        place.require_same(done, json.loads(done.read_text(encoding="utf-8")), wanted)
+        store.require_same(done, json.loads(done.read_text(encoding="utf-8")), wanted)
     else:
         if corpus.origin:
-            _copy(corpus, place)
+            _copy(corpus, store)
         else:
-            execute(place, "-m", "nmt", "corpus", corpus.corpus, "--to", str(text))
+            execute(store, "-m", "nmt", "corpus", corpus.corpus, "--to", str(text))
         with atomic_write(done) as file:
             json.dump(wanted, file, indent=2)
     if not (vocabularies / "target.model").exists():
-        source, target = corpus.files(corpus.train, place.work)
+        source, target = corpus.files(corpus.train, store.work)
         given = [
             "--source_dataset",
             source,
@@ -195,12 +197,12 @@ def prepare(corpus: Corpus, place: Place) -> None:
         ]
         if corpus.options.get("tie_encoder_decoder_embeddings"):
             given.append("--joint")  # one embedding needs one vocabulary
-        execute(place, "-m", "nmt", "vocab", *given, "--to", str(vocabularies))
+        execute(store, "-m", "nmt", "vocab", *given, "--to", str(vocabularies))
 
 
-def _copy(corpus: Corpus, place: Place) -> None:
+def _copy(corpus: Corpus, store: Store) -> None:
     """Copies the files of a corpus from its origin, and decompresses them."""
-    text = place.work / "text"
+    text = store.work / "text"
     text.mkdir(parents=True, exist_ok=True)
     for name, path in zip(corpus.names, find_files(corpus.origin, corpus.names), strict=True):
         opener = gzip.open if path.suffix == ".gz" else open
@@ -210,6 +212,6 @@ def _copy(corpus: Corpus, place: Place) -> None:
         except (OSError, EOFError, zlib.error) as error:
             raise UserError(f"{path} cannot be copied to {text}: {error}") from None
     for part in corpus.parts:
-        pairs = ParallelText(*corpus.files(part, place.work))
+        pairs = ParallelText(*corpus.files(part, store.work))
         if not sum(1 for _ in pairs):  # reads all, so a damaged text is refused too
             raise pairs.empty()

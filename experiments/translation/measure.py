@@ -7,16 +7,16 @@ from collections.abc import Collection
 from nmt.storage.files import atomic_write
 
 from ..reporting.speed import PROCESSES
-from ..trials.machine import gflops
+from ..runs.machine import gflops
 from .baseline import commit_of, execute
 from .corpus import Corpus
-from .place import Place
+from .store import Store
 
 AGAIN = "layernorm 2"  # the name of LayerNorm's second model
 _BENCHMARK = ("benchmarks/training.py", "--batches", "6", "--rounds", "30")
 
 
-def measure_seconds(kinds: Collection[str], corpus: Corpus, place: Place) -> None:
+def measure_seconds(kinds: Collection[str], corpus: Corpus, store: Store) -> None:
     """Times the updates of all kinds in turn, in several processes. Nothing else should run at that
     time.
 
@@ -32,16 +32,16 @@ def measure_seconds(kinds: Collection[str], corpus: Corpus, place: Place) -> Non
     """
     processes = [
         each
-        for each in place.read_times()
+        for each in store.read_times()
         if not {*kinds, AGAIN} - each["updates"]["float32"].keys()
     ]
-    options = place.work / "options.json"
-    found = place.work / "times.json"
+    options = store.work / "options.json"
+    found = store.work / "times.json"
     with atomic_write(options) as file:
-        json.dump(corpus.training(place.work), file, indent=2)
+        json.dump(corpus.training(store.work), file, indent=2)
     given = [
         "--baseline",
-        str(place.baseline),
+        str(store.baseline),
         "--kinds",
         *kinds,
         "layernorm",
@@ -52,8 +52,8 @@ def measure_seconds(kinds: Collection[str], corpus: Corpus, place: Place) -> Non
     while len(processes) < PROCESSES:
         print("measuring times", file=sys.stderr)
         before = gflops()
-        execute(place, *_BENCHMARK, *given, str(found))
+        execute(store, *_BENCHMARK, *given, str(found))
         measured = json.loads(found.read_text(encoding="utf-8"))
         checks = [before, gflops()]
-        processes.append({**measured, "commit": commit_of(place), "gflops": checks})
-        place.write_times(processes)
+        processes.append({**measured, "commit": commit_of(store), "gflops": checks})
+        store.write_times(processes)

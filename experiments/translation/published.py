@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-# The paper's names of its rows. Ours have more in their labels if they have their own recipe.
+# The paper's names of its conditions. Ours have more in their labels if they have their own recipe.
 LABELS = {
     "baseline": "Baseline",
     "layernorm": "LayerNorm",
@@ -13,13 +13,13 @@ LABELS = {
 
 
 class Published(NamedTuple):
-    """A row of Table 2 (Nematus) or 4, both TensorFlow."""
+    """A condition of Table 2 (Nematus) or 4, both TensorFlow."""
 
     bleu: tuple[float, float]  # on newstest2014 and newstest2017
     seconds: float  # per 1,000 updates
 
 
-# Table 2, by row.
+# Table 2, by condition.
 TABLE2: dict[str, Published] = {
     "baseline": Published((21.7, 23.4), 399),
     "layernorm": Published((22.6, 23.6), 665),
@@ -28,7 +28,7 @@ TABLE2: dict[str, Published] = {
     "prmsnorm": Published((22.6, 23.1), 493),
 }
 
-# Table 4, by row. The row without a norm fails to train. The paper has no norms before the residual
+# Table 4, by condition. The condition without a norm fails to train. The paper has no norms before the residual
 # sums.
 TABLE4: dict[str, Published] = {
     "post-layernorm": Published((26.6, 27.7), 248),

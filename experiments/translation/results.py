@@ -1,20 +1,20 @@
-"""The results: the logs of the runs that are done, with the rows they belong to, and the learning rates they choose."""
+"""Reads the logs of the runs that are done, and chooses learning rates."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from .condition import Condition, Run
 from .corpus import Corpus
-from .place import Place
-from .row import Row, Run
 from .runs import Training
+from .store import Store
 
 
 class Result(NamedTuple):
     """A run that is done."""
 
-    row: Row
+    condition: Condition
     seed: int
     log: dict[str, Any]  # as `runs.make` writes it
     sentences: Mapping[str, int] = MappingProxyType(
@@ -60,7 +60,7 @@ class Result(NamedTuple):
         return self.log["tests"][name]["bleu"]
 
 
-def read_results(runs: Iterable[Run], corpus: Corpus, place: Place) -> list[Result]:
+def read_results(runs: Iterable[Run], corpus: Corpus, store: Store) -> list[Result]:
     """Returns the results of the runs that are done.
 
     Raises:
@@ -68,42 +68,46 @@ def read_results(runs: Iterable[Run], corpus: Corpus, place: Place) -> list[Resu
     """
     found = []
     for run in runs:
-        log = place.read(Training(run, corpus, place))
+        log = store.read(Training(run, corpus, store))
         if log:
-            found.append(Result(run.row, run.seed, log, corpus.sentences))
+            found.append(Result(run.condition, run.seed, log, corpus.sentences))
     return found
 
 
-def by_row(results: Iterable[Result]) -> dict[Row, list[Result]]:
-    """Returns the results of each row, in the order given."""
-    found: dict[Row, list[Result]] = {}
+def by_condition(results: Iterable[Result]) -> dict[Condition, list[Result]]:
+    """Returns the results of each condition, in the order given."""
+    found: dict[Condition, list[Result]] = {}
     for result in results:
-        found.setdefault(result.row, []).append(result)
+        found.setdefault(result.condition, []).append(result)
     return found
 
 
 def choose(
-    rows: Iterable[Row], grid: Iterable[Result], step_sizes: Sequence[float]
-) -> dict[Row, float | None]:
-    """Returns the learning rate of each row: that with the best validation, or `None` for that of
+    conditions: Iterable[Condition], grid: Iterable[Result], step_sizes: Sequence[float]
+) -> dict[Condition, float | None]:
+    """Returns the learning rate of each condition: that with the best validation, or `None` for that of
     its options.
 
-    A row is left out as long as the grid that chooses its learning rate is not wholly done.
+    A condition is left out as long as the grid that chooses its learning rate is not wholly done.
 
     Args:
-        rows: All rows.
+        conditions: All conditions.
         grid: The results of `grid_runs` that are done.
         step_sizes: The grid; empty if the corpus has none.
     """
     if not step_sizes:
-        return dict.fromkeys(rows)
-    whole = {row.name: done for row, done in by_row(grid).items() if len(done) == len(step_sizes)}
+        return dict.fromkeys(conditions)
+    whole = {
+        condition.name: done
+        for condition, done in by_condition(grid).items()
+        if len(done) == len(step_sizes)
+    }
     best = {name: max(done, key=lambda each: each.dev) for name, done in whole.items()}
-    found: dict[Row, float | None] = {}
-    for row in rows:
-        if "learning_rate" in row.options:
-            found[row] = None
-        elif (row.step_size_of or row.name) in best:
-            chosen = best[row.step_size_of or row.name]
-            found[row] = chosen.log["options"]["learning_rate"]
+    found: dict[Condition, float | None] = {}
+    for condition in conditions:
+        if "learning_rate" in condition.options:
+            found[condition] = None
+        elif (condition.step_size_of or condition.name) in best:
+            chosen = best[condition.step_size_of or condition.name]
+            found[condition] = chosen.log["options"]["learning_rate"]
     return found

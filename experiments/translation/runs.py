@@ -14,19 +14,19 @@ from nmt.errors import UserError
 from nmt.storage.files import atomic_write
 from nmt.text.lines import read_lines
 
-from ..trials.machine import usable_cores
+from ..runs.machine import usable_cores
 from .baseline import commit_of, execute
+from .condition import Run
 from .corpus import Corpus
-from .place import Place
-from .row import Run
+from .store import Store
 
 
 class Training(NamedTuple):
-    """A run on a corpus, as the book of its logs knows it."""
+    """A run on a corpus, as the store of its logs knows it."""
 
     run: Run
     corpus: Corpus
-    place: Place
+    store: Store
 
     @property
     def name(self) -> str:
@@ -36,11 +36,14 @@ class Training(NamedTuple):
     @property
     def given(self) -> dict[str, Any]:
         """The options of `nmt train`."""
-        chosen = {"layer_normalization_type": self.run.row.normalization, "seed": self.run.seed}
+        chosen = {
+            "layer_normalization_type": self.run.condition.normalization,
+            "seed": self.run.seed,
+        }
         step_size = {} if self.run.step_size is None else {"learning_rate": self.run.step_size}
         return {
-            **self.corpus.training(self.place.work),
-            **self.run.row.options,
+            **self.corpus.training(self.store.work),
+            **self.run.condition.options,
             **chosen,
             **step_size,
         }
@@ -48,9 +51,14 @@ class Training(NamedTuple):
     @property
     def options(self) -> dict[str, Any]:
         """The options of the training, and what else a log must share with it."""
-        row = self.run.row
+        condition = self.run.condition
         tests = sorted(self.corpus.tests) if self.run.tested else []
-        return {**portable(self.given), "centre": row.centre, "moved": row.moved, "tests": tests}
+        return {
+            **portable(self.given),
+            "centre": condition.centre,
+            "moved": condition.moved,
+            "tests": tests,
+        }
 
     def options_of(self, log: Mapping[str, Any]) -> dict[str, Any]:
         """Returns these values of a log."""
@@ -63,7 +71,7 @@ class Training(NamedTuple):
 
     def read_json(self, name: str) -> dict[str, Any]:
         """Returns the content of a JSON file of its model."""
-        return json.loads((self.place.model(self.run) / f"{name}.json").read_text(encoding="utf-8"))
+        return json.loads((self.store.model(self.run) / f"{name}.json").read_text(encoding="utf-8"))
 
     @property
     def whole(self) -> bool:
@@ -71,7 +79,7 @@ class Training(NamedTuple):
 
         Its status does not tell: it fails at its end if it diverged, which is a result too.
         """
-        if not (self.place.model(self.run) / "progress.json").exists():
+        if not (self.store.model(self.run) / "progress.json").exists():
             return False
         progress = self.read_json("progress")
         options = self.read_json("config")
@@ -81,19 +89,19 @@ class Training(NamedTuple):
         )
 
 
-def make_all(runs: Sequence[Run], corpus: Corpus, place: Place) -> dict[str, str]:
-    """Makes the runs that are not done; see `Book.make_all`.
+def make_all(runs: Sequence[Run], corpus: Corpus, store: Store) -> dict[str, str]:
+    """Makes the runs that are not done; see `LogStore.make_all`.
 
     Returns the reason of each failure, by the run's name.
     """
-    failed = place.make_all(
-        [Training(run, corpus, place) for run in runs],
+    failed = store.make_all(
+        [Training(run, corpus, store) for run in runs],
         lambda training, _: make(training),
         corpus.minutes,
     )
     for run in runs:
         if run.name not in failed:  # their kept models are large, and measured now
-            shutil.rmtree(place.model(run) / "kept", ignore_errors=True)
+            shutil.rmtree(store.model(run) / "kept", ignore_errors=True)
     return failed
 
 
@@ -103,23 +111,23 @@ def make(training: Training) -> dict[str, Any]:
     Raises:
         UserError: A process failed.
     """
-    run, corpus, place = training
-    place.run(run).mkdir(parents=True, exist_ok=True)
-    config = place.run(run) / "options.json"
-    model = place.model(run)
+    run, corpus, store = training
+    store.run(run).mkdir(parents=True, exist_ok=True)
+    config = store.run(run) / "options.json"
+    model = store.model(run)
     with atomic_write(config) as file:
         json.dump(training.given, file, indent=2)
 
     def call(*arguments: str) -> None:
-        execute(place, "-m", *arguments, output=place.run(run) / "output.txt")
+        execute(store, "-m", *arguments, output=store.run(run) / "output.txt")
 
     files = ["--model", str(model), "--config", str(config)]
-    shares = run.row.section == "main" and not run.of_grid
+    shares = run.condition.section == "main" and not run.of_grid
     keep = (
         ["--keep", str(training.given["finish_after"])] if shares else []
     )  # keep the models of all validations
-    if run.row.centre and not (model / "last.npz").exists():
-        moved = ["--centre", str(run.row.centre), "--moved", run.row.moved]
+    if run.condition.centre and not (model / "last.npz").exists():
+        moved = ["--centre", str(run.condition.centre), "--moved", run.condition.moved]
         call("experiments.translation.inside.recentre", *files, *moved)
     try:
         call("nmt", "train", *files, *keep)
@@ -130,8 +138,8 @@ def make(training: Training) -> dict[str, Any]:
     if run.tested:
         log["tests"] = _tested(training, call)
     if shares:
-        (source, target) = corpus.files(corpus.valid, place.work)
-        found = place.run(run) / "mean_shares.json"
+        (source, target) = corpus.files(corpus.valid, store.work)
+        found = store.run(run) / "mean_shares.json"
         text = ["--source", source, "--target", target, "--to", str(found)]
         call("experiments.translation.inside.mean_shares", "--model", str(model), *text)
         log["mean_share"] = json.loads(found.read_text(encoding="utf-8"))
@@ -140,15 +148,15 @@ def make(training: Training) -> dict[str, Any]:
 
 def _tested(training: Training, call: Callable[..., None]) -> dict[str, Any]:
     """Translates all test sets with one start of the program, and returns the BLEU of each."""
-    run, corpus, place = training
-    files = {test: corpus.files(part, place.work) for test, part in corpus.tests.items()}
-    sources = place.run(run) / "sources"
-    output = place.run(run) / "translations"
+    run, corpus, store = training
+    files = {test: corpus.files(part, store.work) for test, part in corpus.tests.items()}
+    sources = store.run(run) / "sources"
+    output = store.run(run) / "translations"
     with atomic_write(sources) as file:
         for source, _ in files.values():
             file.writelines(f"{line}\n" for line in _lines(source))
     call(
-        "nmt", "translate", "-m", str(place.model(run)), "-i", str(sources), "-o", str(output), "-n"
+        "nmt", "translate", "-m", str(store.model(run)), "-i", str(sources), "-o", str(output), "-n"
     )
     lines = iter(_lines(output))
     found = {}
@@ -171,17 +179,17 @@ def _describe(training: Training) -> dict[str, Any]:
     run = training.run
     progress = training.read_json("progress")
     return {
-        "row": run.row.name,
-        "label": run.row.label,
+        "row": run.condition.name,
+        "label": run.condition.label,
         "seed": run.seed,
-        "centre": run.row.centre,
-        "moved": run.row.moved,
+        "centre": run.condition.centre,
+        "moved": run.condition.moved,
         "options": portable(training.given),
         "step_size_chosen": run.step_size is not None,
         "validations": progress["validations"],
         "skipped": progress["skipped"],
         "versions": training.read_json("versions"),
-        "commit": commit_of(training.place),
+        "commit": commit_of(training.store),
         "cores": usable_cores(),
         "tests": {},
     }

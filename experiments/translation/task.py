@@ -1,4 +1,4 @@
-"""Trains every row on a corpus, measures, and reports: the task `translation`."""
+"""Trains every condition on a corpus, measures, and reports: the task `translation`."""
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
@@ -14,17 +14,17 @@ from ..reporting.differences import differences_section
 from ..reporting.judging import RULE, judge
 from ..reporting.section import Section
 from ..reporting.writer import told, write_report
-from ..trials.book import ROOT
+from ..runs.store import ROOT
 from .baseline import make_baseline
 from .claims import questions
 from .corpus import Corpus, prepare, read_corpus
 from .measure import measure_seconds
-from .place import Place
-from .plan import corpus_runs, grid_runs, read_rows, seed_runs
-from .plans import PLANS, plan_of
+from .preregistrations import PREREGISTRATIONS, preregistration_of
 from .results import Result, choose, read_results
 from .runs import make_all
+from .schedule import corpus_runs, grid_runs, read_conditions, seed_runs
 from .sections import centre, curves, initial_scale, partial, quality, shared, speed
+from .store import Store
 
 _DATA = "demo"  # by default
 _MEASURE = "BLEU is over all test sets; the training loss is the last, and dev BLEU the best."
@@ -32,7 +32,7 @@ _MODELS = {"rnn": "RNNSearch as in Nematus", "transformer": "A Transformer"}
 
 
 def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int] = ()) -> None:
-    """Trains every row on a corpus, measures, and writes the report.
+    """Trains every condition on a corpus, measures, and writes the report.
 
     Args: data: Name of a corpus or of a plan, or a folder of text. An empty string means the corpus
         `demo`. The report on
@@ -42,13 +42,16 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int]
         seeds: The only seeds to train, after the grid of learning rates. If some are given, nothing
         is measured.
 
-    Raises: UserError: A seed of `seeds` is that of no row; or, after the report on what is done, a
+    Raises: UserError: A seed of `seeds` is that of no condition; or, after the report on what is done, a
         run or a measurement
             failed, or nothing is done yet.
     """
     failed: dict[str, str] = {}
     corpora = [
-        read_corpus(name) for name in (PLANS[data].corpora if data in PLANS else [data or _DATA])
+        read_corpus(name)
+        for name in (
+            PREREGISTRATIONS[data].corpora if data in PREREGISTRATIONS else [data or _DATA]
+        )
     ]
     runs = itertools.chain(*map(corpus_runs, corpora))
     known = {run.seed for run in runs}
@@ -56,60 +59,60 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int]
     if unknown:
         raise UserError(f"--seeds: no row is trained with the seed {', '.join(map(str, unknown))}")
     for corpus in corpora:
-        place = Place(corpus.name, root)
-        failed |= {} if so_far else _make(corpus, place, seeds)
+        store = Store(corpus.name, root)
+        failed |= {} if so_far else _make(corpus, store, seeds)
     wrong = [f"{name} failed: {why}" for name, why in failed.items()]
-    plan = plan_of(corpus.name)
-    if plan.report(root, list(failed)) if plan else report(corpus, place, list(failed)):
-        print(told(place.report))
+    plan = preregistration_of(corpus.name)
+    if plan.report(root, list(failed)) if plan else report(corpus, store, list(failed)):
+        print(told(store.report))
     else:
         wrong.insert(0, f"no training on {data or _DATA} is done yet")
     if wrong:
         raise UserError("; ".join(wrong))
 
 
-def report(corpus: Corpus, place: Place, failed: Sequence[str] = ()) -> bool:
+def report(corpus: Corpus, store: Store, failed: Sequence[str] = ()) -> bool:
     """Writes the report on the trainings that are done, and names those that failed; returns
     whether there are some.
 
     Raises:
         UserError: A log is of a training with other options.
     """
-    rows = corpus.adapt(read_rows())
-    grid = read_results(grid_runs(rows, corpus.step_sizes), corpus, place)
-    runs = list(seed_runs(choose(rows, grid, corpus.step_sizes), corpus.seeds))
-    results = read_results(runs, corpus, place)
+    conditions = corpus.adapt(read_conditions())
+    grid = read_results(grid_runs(conditions, corpus.step_sizes), corpus, store)
+    runs = list(seed_runs(choose(conditions, grid, corpus.step_sizes), corpus.seeds))
+    results = read_results(runs, corpus, store)
     if results:
-        wanted = sum(min(row.seeds, corpus.seeds) for row in rows)
+        wanted = sum(min(condition.seeds, corpus.seeds) for condition in conditions)
         about, facts = _describe(corpus, results, grid, wanted, failed)
-        sections = _sections(results, grid, corpus, place)
+        sections = _sections(results, grid, corpus, store)
         title = f"RMSNorm in translation: {corpus.title}"
-        write_report(place.report, title, about, facts, sections)
+        write_report(store.report, title, about, facts, sections)
     return bool(results)
 
 
-def _make(corpus: Corpus, place: Place, seeds: Collection[int]) -> dict[str, str]:
+def _make(corpus: Corpus, store: Store, seeds: Collection[int]) -> dict[str, str]:
     """Trains and measures what is not done yet; returns the reason of each failure, by name."""
-    rows = corpus.adapt(read_rows())
-    with exclusive(place.work):
-        make_baseline(place)
-        prepare(corpus, place)
-        grid = grid_runs(rows, corpus.step_sizes)
-        failed = make_all(grid, corpus, place)
-        chosen = choose(rows, read_results(grid, corpus, place), corpus.step_sizes)
+    conditions = corpus.adapt(read_conditions())
+    with exclusive(store.work):
+        make_baseline(store)
+        prepare(corpus, store)
+        grid = grid_runs(conditions, corpus.step_sizes)
+        failed = make_all(grid, corpus, store)
+        chosen = choose(conditions, read_results(grid, corpus, store), corpus.step_sizes)
         runs = list(seed_runs(chosen, corpus.seeds, seeds))
-        failed |= make_all(runs, corpus, place)
-        if seeds or plan_of(corpus.name):  # a plan judges no times
+        failed |= make_all(runs, corpus, store)
+        if seeds or preregistration_of(corpus.name):  # a plan judges no times
             return failed
-        # Do not time a norm that a row builds if its training failed: the norm may be the reason.
+        # Do not time a norm that a condition builds if its training failed: the norm may be the reason.
         timed = [
-            run.row
+            run.condition
             for run in runs
-            if run.row.section == "main" and (run.row.kind or run.name not in failed)
+            if run.condition.section == "main" and (run.condition.kind or run.name not in failed)
         ]
-        kinds = list(dict.fromkeys(row.normalization for row in timed))
+        kinds = list(dict.fromkeys(condition.normalization for condition in timed))
         try:
-            measure_seconds(kinds, corpus, place)
+            measure_seconds(kinds, corpus, store)
         except UserError as error:
             failed["measuring seconds"] = str(error)
     return failed
@@ -152,7 +155,7 @@ def _describe(
         "corpus": corpus.name,
         "about": list(corpus.remarks),
         "options": options,
-        "rows": corpus.rows,
+        "rows": corpus.conditions,
     }
     return about, {
         **facts,
@@ -173,10 +176,10 @@ def _sizes(options: Mapping[str, Any]) -> str:
 
 
 def _sections(
-    results: Sequence[Result], grid: Sequence[Result], corpus: Corpus, place: Place
+    results: Sequence[Result], grid: Sequence[Result], corpus: Corpus, store: Store
 ) -> list[Section]:
     """Returns the sections for which there are results."""
-    times = place.read_times()
+    times = store.read_times()
     found = [
         quality.section(results),
         differences_section(judge(questions(results)), f"{RULE} {_MEASURE}"),
@@ -187,6 +190,6 @@ def _sections(
         partial.section(results),
         shared.mean_share(results),
         invariance.section(measure_invariance()) if corpus.model_type == "rnn" else None,
-        initial_scale.section(place.read_file("initial_scale")),
+        initial_scale.section(store.read_file("initial_scale")),
     ]
     return [section for section in found if section]

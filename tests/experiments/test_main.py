@@ -44,7 +44,7 @@ def test_seeds_are_chosen_in_translation_alone(tasks):
 def test_a_task_that_has_filled_the_memory_goes_on_in_a_new_process(tasks, monkeypatch, tmp_path):
     (tmp_path / "experiments" / "full").mkdir()
     (tmp_path / "experiments" / "full" / "task.py").write_text(
-        "from experiments.trials.machine import Restart\n\nDATA = ''\n\n\n"
+        "from experiments.runs.machine import Restart\n\nDATA = ''\n\n\n"
         "def reproduce(data, so_far):\n    raise Restart\n"
     )
     started = []

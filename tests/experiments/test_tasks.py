@@ -19,12 +19,12 @@ from experiments.data_sets.arrays import Labelled, Parts
 from experiments.draw.task import binarize
 from experiments.order_embeddings import data as order_embeddings
 from experiments.reader import data as reader
+from experiments.runs.fitting import train
+from experiments.runs.run import Run, Setting
 from experiments.skip_thoughts import data as skip_thoughts
-from experiments.trials.fitting import train
-from experiments.trials.trial import Setting, Trial
 from nmt.errors import UserError
 from tests.experiments.data_sets.digits import folder  # noqa: F401  a fixture
-from tests.experiments.trials.conftest import reproduce_whole
+from tests.experiments.runs.conftest import reproduce_whole
 
 ROOT = Path(__file__).parents[2]
 RANDOM = np.random.default_rng(0)
@@ -103,18 +103,18 @@ def networks_of(name):
     return getattr(task_of(name), kind)(Parts(*map(make, (30, 20, 20))), *sizes)
 
 
-def rows_of(name):
-    return {row.name: row for row in task_of(name).EXPERIMENT.rows}
+def conditions_of(name):
+    return {condition.name: condition for condition in task_of(name).EXPERIMENT.rows}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_everything_is_trained_measured_and_reported_once(name, tmp_path):
     networks = networks_of(name)
-    rows = [rows_of(name)[kind] for kind in ("layernorm", "rmsnorm")]
+    conditions = [conditions_of(name)[kind] for kind in ("layernorm", "rmsnorm")]
     changed = {
         "settings": [SETTING],
-        "rows": rows,
+        "rows": conditions,
         "seeds": (1, 2),
         "rounds": 2,
         "load": lambda data: networks,
@@ -133,7 +133,7 @@ def test_everything_is_trained_measured_and_reported_once(name, tmp_path):
         path: path.stat().st_mtime_ns
         for path in (tmp_path / "experiments" / "logs" / name).glob("*.json")
     }
-    assert len(logs) == 1 + len(rows) * (2 + len(small.seeds))  # one has the times
+    assert len(logs) == 1 + len(conditions) * (2 + len(small.seeds))  # one has the times
     small.reproduce("", so_far=False, root=tmp_path)
     assert {path: path.stat().st_mtime_ns for path in logs} == logs
 
@@ -144,7 +144,7 @@ def test_everything_is_trained_measured_and_reported_once(name, tmp_path):
 def test_a_log_has_losses_validations_and_shares(name, tmp_path):
     *_, measured, norms = TASKS[name]
     networks = networks_of(name)
-    log = train(Trial(rows_of(name)["rmsnorm"], SETTING, 1, 0.01), networks, tmp_path)
+    log = train(Run(conditions_of(name)["rmsnorm"], SETTING, 1, 0.01), networks, tmp_path)
     assert [each["update"] for each in log["train"]] == [2, 4]
     tested = measured | {f"test_{key}" for key in measured}
     assert {"update", *tested} <= log["validations"][0].keys()
@@ -161,7 +161,7 @@ def test_published_values_and_times_are_of_rows(name):
     experiment = task_of(name).EXPERIMENT
     assert (
         experiment.learning.published.keys() | experiment.published_times.keys()
-        <= rows_of(name).keys()
+        <= conditions_of(name).keys()
     )
 
 
@@ -186,9 +186,9 @@ sys.modules["tensorflow"] = sys.modules["filelock"] = None
 for name in {list(TASKS)}:
     importlib.import_module(f"experiments.{{name}}.model")
 from experiments.mnist.model import build_model
-from experiments.mnist.rows import ROWS
+from experiments.mnist.conditions import CONDITIONS
 import numpy as np
-model = build_model(ROWS[2], 0.001, 1, 4, 6)
+model = build_model(CONDITIONS[2], 0.001, 1, 4, 6)
 assert np.isfinite(model.train_on_batch(np.ones((2, 4)), np.ones(2))).all()
 """
     pytest.importorskip("jax")

@@ -18,7 +18,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from experiments.trials.probes import share_of_mean
+from experiments.runs.probes import share_of_mean
 from nmt.model.layers import Block
 from nmt.normalization import Normalization, build_normalization
 from nmt.storage.checkpoints import kept_checkpoints, load_checkpoint

@@ -25,7 +25,7 @@ _UNNORMALIZED = ("output_kernel", "hidden_to_score")  # matrices without a norm 
 
 
 def _moves(variable: keras.Variable, moved: str) -> bool:
-    """Returns whether a variable is moved; see `Row.moved`."""
+    """Returns whether a variable is moved; see `Condition.moved`."""
     if len(variable.shape) != 2 or moved == "all":
         return len(variable.shape) == 2
     is_embedding = variable.name == "embeddings"

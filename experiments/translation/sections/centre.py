@@ -9,31 +9,39 @@ from ...reporting.intervals import signed, spread, t_interval
 from ...reporting.judging import paired
 from ...reporting.section import Section
 from ...reporting.styles import KINDS
+from ..condition import Condition
 from ..published import CENTRED, LABELS, TABLE2
-from ..results import Result, by_row
-from ..row import Row
+from ..results import Result, by_condition
 
 _MOVED = {
     "": "none",
     "embeddings": "embeddings",
     "matrices": "other matrices",
     "all": "all",
-}  # by `Row.moved`
+}  # by `Condition.moved`
 
-Rows = dict[Row, list[Result]]
+Rows = dict[Condition, list[Result]]
 
 
 def section(results: Sequence[Result]) -> Section | None:
-    """Returns the section that compares the rows with another centre to those of Table 2, or `None` without any."""
-    rows = by_row(results)
-    moved = {row: done for row, done in rows.items() if row.section == "centre"}
+    """Compares the conditions with another centre to those of Table 2; `None` without any."""
+    conditions = by_condition(results)
+    moved = {
+        condition: done for condition, done in conditions.items() if condition.section == "centre"
+    }
     if not moved:
         return None
-    kinds = {row.kind for row in moved}
-    usual = {row: done for row, done in rows.items() if row.name in TABLE2 and row.kind in kinds}
-    by_kind = {row.kind: done for row, done in usual.items()}
+    kinds = {condition.kind for condition in moved}
+    usual = {
+        condition: done
+        for condition, done in conditions.items()
+        if condition.name in TABLE2 and condition.kind in kinds
+    }
+    by_kind = {condition.kind: done for condition, done in usual.items()}
     shown = {**usual, **moved}
-    other = {row.moved: done for row, done in moved.items() if row.kind == "layernorm"}
+    other = {
+        condition.moved: done for condition, done in moved.items() if condition.kind == "layernorm"
+    }
     published = " and ".join(f"{best:.1f} with {LABELS[kind]}" for kind, best in CENTRED.items())
     return Section(
         name="centre",
@@ -56,21 +64,26 @@ def section(results: Sequence[Result]) -> Section | None:
             "RMSNorm minus LayerNorm",
         ],
         rows=[
-            _cells(row, done, by_kind.get(row.kind, []), other.get(row.moved, []))
-            for row, done in shown.items()
+            _cells(condition, done, by_kind.get(condition.kind, []), other.get(condition.moved, []))
+            for condition, done in shown.items()
         ],
-        data={row.name: _by_seed(done) for row, done in shown.items()},
+        data={condition.name: _by_seed(done) for condition, done in shown.items()},
         plot=lambda figure: _plot(figure, shown),
     )
 
 
 def _cells(
-    row: Row, done: Sequence[Result], usual: Sequence[Result], layernorm: Sequence[Result]
+    condition: Condition,
+    done: Sequence[Result],
+    usual: Sequence[Result],
+    layernorm: Sequence[Result],
 ) -> list[str]:
-    moved = _MOVED[row.moved if row.centre else ""]
-    cells = [row.label, moved, str(len(done)), spread(list(_by_seed(done).values()))]
-    to_usual = _told(done, usual) if row.centre else ""
-    to_layernorm = _told(done, layernorm) if row.centre and row.kind == "rmsnorm" else ""
+    moved = _MOVED[condition.moved if condition.centre else ""]
+    cells = [condition.label, moved, str(len(done)), spread(list(_by_seed(done).values()))]
+    to_usual = _told(done, usual) if condition.centre else ""
+    to_layernorm = (
+        _told(done, layernorm) if condition.centre and condition.kind == "rmsnorm" else ""
+    )
     return [*cells, to_usual, to_layernorm]
 
 
@@ -86,16 +99,16 @@ def _told(one: Sequence[Result], other: Sequence[Result]) -> str:
     return signed(t_interval(gains))
 
 
-def _plot(figure: Figure, rows: Rows) -> None:
+def _plot(figure: Figure, conditions: Rows) -> None:
     """Draws the best dev BLEU by what is moved."""
     figure.set(size_inches=(9.5, 4.4), layout_engine="constrained")
     axes = figure.subplots()
     places = list(_MOVED)
-    for number, kind in enumerate(dict.fromkeys(row.kind for row in rows)):
+    for number, kind in enumerate(dict.fromkeys(condition.kind for condition in conditions)):
         scores = {}
-        for row, done in rows.items():
-            if row.kind == kind:
-                place = places.index(row.moved if row.centre else "")
+        for condition, done in conditions.items():
+            if condition.kind == kind:
+                place = places.index(condition.moved if condition.centre else "")
                 scores[place + 0.12 * (2 * number - 1)] = list(_by_seed(done).values())
         style = KINDS[kind]
         label = f"{LABELS[kind]}, mean of the seeds"

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 
 from ...reporting.section import Section
 from ...reporting.styles import KINDS, draw_seeds, styles
+from ..condition import Condition
 from ..published import FAILS, LOSS, MINUTES, RESULTS
-from ..results import Result, by_row
-from ..row import Row
+from ..results import Result, by_condition
 
 Curve = dict[int, list[float]]  # the value of each seed, by update
 
@@ -31,16 +31,20 @@ def curve(done: Sequence[Result], name: str = "bleu") -> Curve:
 
 
 def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -> Section | None:
-    """Returns the section of the learning curves of the main rows, or `None` without any; see `Book.read_times`."""
-    rows = {row: done for row, done in by_row(results).items() if row.section == "main"}
-    if not rows:
+    """Returns the section of the learning curves, or `None` without any; see `LogStore.read_times`."""
+    conditions = {
+        condition: done
+        for condition, done in by_condition(results).items()
+        if condition.section == "main"
+    }
+    if not conditions:
         return None
-    curves = {row: curve(done) for row, done in rows.items()}
-    losses = {row: curve(done, "train_loss") for row, done in rows.items()}
+    curves = {condition: curve(done) for condition, done in conditions.items()}
+    losses = {condition: curve(done, "train_loss") for condition, done in conditions.items()}
     updates = sorted(set().union(*curves.values()))
     updates = updates[::-1][:: -(-len(updates) // _MOST_COLUMNS)][::-1]  # the last included
     timed = processes[0]["updates"]["float32"] if processes else {}
-    rnn = next(iter(rows)).model_type == "rnn"
+    rnn = next(iter(conditions)).model_type == "rnn"
     published = "; ".join(
         f"{name} {first:.2f} at first, {last:.2f} after 9,900 updates, which take {MINUTES[name]} minutes"
         for name, (first, last) in LOSS.items()
@@ -55,9 +59,10 @@ def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -
             * rnn
         ],
         columns=["dev BLEU after N updates", *(f"N = {update:,}" for update in updates)],
-        rows=[[row.label, *_means(found, updates)] for row, found in curves.items()],
+        rows=[[condition.label, *_means(found, updates)] for condition, found in curves.items()],
         data={
-            row.name: {"bleu": found, "train_loss": losses[row]} for row, found in curves.items()
+            condition.name: {"bleu": found, "train_loss": losses[condition]}
+            for condition, found in curves.items()
         },
         plot=lambda figure: _plot(figure, curves, losses, timed),
     )
@@ -69,16 +74,18 @@ def _means(curve: Curve, updates: Sequence[int]) -> list[str]:
 
 def _plot(
     figure: Figure,
-    curves: Mapping[Row, Curve],
-    losses: Mapping[Row, Curve],
+    curves: Mapping[Condition, Curve],
+    losses: Mapping[Condition, Curve],
     timed: Mapping[str, Mapping[str, Any]],
 ) -> None:
     figure.set(size_inches=(13, 4.6), layout_engine="constrained")
     by_updates, by_time, loss = figure.subplots(1, 3)
     _draw(by_updates, curves)
     by_updates.set(xlabel="updates", ylabel="dev BLEU", title="BLEU by updates")
-    known = {row: found for row, found in curves.items() if row.normalization in timed}
-    _draw(by_time, known, lambda row: median(timed[row.normalization]["rounds"]) / 60)
+    known = {
+        condition: found for condition, found in curves.items() if condition.normalization in timed
+    }
+    _draw(by_time, known, lambda condition: median(timed[condition.normalization]["rounds"]) / 60)
     by_time.set(xlabel="minutes of updates", ylabel="dev BLEU", title="BLEU by time")
     _draw(loss, losses)
     loss.set(xlabel="updates", ylabel="training loss", title="training loss")
@@ -91,14 +98,20 @@ def _plot(
 
 
 def _draw(
-    axes: Axes, curves: Mapping[Row, Curve], per_update: Callable[[Row], float] = lambda row: 1
+    axes: Axes,
+    curves: Mapping[Condition, Curve],
+    per_update: Callable[[Condition], float] = lambda condition: 1,
 ) -> None:
-    """Draws the mean over the seeds, and their range around it, with an x value for each update of a row."""
-    for row, style in styles({row: kind_of(row) for row in curves}).items():
-        x = [update * per_update(row) for update in curves[row]]
-        draw_seeds(axes, x, list(curves[row].values()), style, label=row.label)
+    """Draws the mean over the seeds, and their range around it, with an x value for each update of a condition."""
+    for condition, style in styles({condition: kind_of(condition) for condition in curves}).items():
+        x = [update * per_update(condition) for update in curves[condition]]
+        draw_seeds(axes, x, list(curves[condition].values()), style, label=condition.label)
 
 
-def kind_of(row: Row) -> tuple[str, bool]:
-    """Returns the kind of a row, and whether it is the paper's."""
-    return row.name if row.name in KINDS else row.kind, row.name in (*RESULTS, FAILS, *KINDS)
+def kind_of(condition: Condition) -> tuple[str, bool]:
+    """Returns the kind of a condition, and whether it is the paper's."""
+    return condition.name if condition.name in KINDS else condition.kind, condition.name in (
+        *RESULTS,
+        FAILS,
+        *KINDS,
+    )

@@ -10,20 +10,26 @@ from ...reporting.differences import draw_differences
 from ...reporting.intervals import signed, spread, t_interval
 from ...reporting.judging import Judged, Question, paired
 from ...reporting.section import Section
-from ..results import Result, by_row
-from ..row import Row
+from ..condition import Condition
+from ..results import Result, by_condition
 
 
 def section(results: Sequence[Result]) -> Section | None:
-    """Returns the section of the rows with another part, or `None` without any."""
-    rows = by_row(results)
-    usual = {row.name: _by_seed(done) for row, done in rows.items() if row.section == "main"}
-    changed = {row: done for row, done in rows.items() if row.section == "partial"}
+    """Returns the section of the conditions with another part, or `None` without any."""
+    conditions = by_condition(results)
+    usual = {
+        condition.name: _by_seed(done)
+        for condition, done in conditions.items()
+        if condition.section == "main"
+    }
+    changed = {
+        condition: done for condition, done in conditions.items() if condition.section == "partial"
+    }
     if not changed:
         return None
     gains = {
-        row: paired(_by_seed(done), usual.get(row.step_size_of, {}), float)
-        for row, done in changed.items()
+        condition: paired(_by_seed(done), usual.get(condition.step_size_of, {}), float)
+        for condition, done in changed.items()
     }
     sizes = _sizes(results[0])
     return Section(
@@ -43,10 +49,12 @@ def section(results: Sequence[Result]) -> Section | None:
             "BLEU",
             "minus RMSNorm",
         ],
-        rows=[_cells(row, done, sizes, gains[row]) for row, done in changed.items()],
+        rows=[
+            _cells(condition, done, sizes, gains[condition]) for condition, done in changed.items()
+        ],
         data={
-            row.name: {"seeds": len(done), "differences": gains[row]}
-            for row, done in changed.items()
+            condition.name: {"seeds": len(done), "differences": gains[condition]}
+            for condition, done in changed.items()
         },
         plot=lambda figure: _plot(figure, gains),
     )
@@ -57,13 +65,13 @@ def _by_seed(done: Sequence[Result]) -> dict[int, float]:
 
 
 def _cells(
-    row: Row, done: Sequence[Result], sizes: Sequence[int], gains: Sequence[float]
+    condition: Condition, done: Sequence[Result], sizes: Sequence[int], gains: Sequence[float]
 ) -> list[str]:
-    prefixes = [str(prefix(size, row.partial)) for size in sizes]
+    prefixes = [str(prefix(size, condition.partial)) for size in sizes]
     dev = spread([each.dev for each in done])
     bleu = spread(list(_by_seed(done).values()))
     gain = signed(t_interval(gains), 2) if len(gains) > 1 else ""
-    return [row.label, *prefixes, str(len(done)), dev, bleu, gain]
+    return [condition.label, *prefixes, str(len(done)), dev, bleu, gain]
 
 
 def _sizes(result: Result) -> list[int]:
@@ -80,7 +88,7 @@ def prefix(size: int, p: float) -> int:
     return math.ceil(size * Fraction(str(p)))
 
 
-def _plot(figure: Figure, gains: dict[Row, list[float]]) -> None:
+def _plot(figure: Figure, gains: dict[Condition, list[float]]) -> None:
     figure.set(size_inches=(9.5, 1.8 + 0.5 * len(gains)), layout_engine="constrained")
     drawn = [
         Judged(
@@ -89,13 +97,13 @@ def _plot(figure: Figure, gains: dict[Row, list[float]]) -> None:
                 "",
                 "equal",
                 "",
-                pair=f"{row.label} minus RMSNorm",
+                pair=f"{condition.label} minus RMSNorm",
                 differences=found,
                 unit=" BLEU",
             ),
             1.0 if len(found) > 1 else None,
         )
-        for row, found in gains.items()
+        for condition, found in gains.items()
     ]
     axes = figure.subplots()
     draw_differences(axes, drawn)

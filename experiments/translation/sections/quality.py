@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 
 from ...reporting.intervals import spread
 from ...reporting.section import Claim, Section
+from ..condition import Condition
 from ..published import FAILS, RESULTS, TABLES
-from ..results import Result, by_row
-from ..row import Row
+from ..results import Result, by_condition
 
 _FAILED = 1.0  # dev BLEU below which a training has failed
-_MEANT = {"layer_normalization_type", "seed"}  # options that differ between rows
+_MEANT = {"layer_normalization_type", "seed"}  # options that differ between conditions
 
 _DEFAULTS = {"learning_rate": "default", "adam_epsilon": "1e-08"}  # of `nmt train`
 
@@ -17,15 +17,15 @@ Scores = dict[str, list[float]]  # BLEU of each seed, by `dev` and test set
 
 
 def section(results: Sequence[Result]) -> Section | None:
-    """Returns the section of the main rows, or `None` without any."""
-    rows = by_row(result for result in results if result.row.section == "main")
-    if not rows:
+    """Returns the section of the main conditions, or `None` without any."""
+    conditions = by_condition(result for result in results if result.condition.section == "main")
+    if not conditions:
         return None
-    table = TABLES[next(iter(rows)).model_type]
-    log = next(iter(rows.values()))[0].log
+    table = TABLES[next(iter(conditions)).model_type]
+    log = next(iter(conditions.values()))[0].log
     tests = log["tests"]
-    scores = {row: _scores(done, tests) for row, done in rows.items()}
-    cells = [_cells(row, done, scores[row]) for row, done in rows.items()]
+    scores = {condition: _scores(done, tests) for condition, done in conditions.items()}
+    cells = [_cells(condition, done, scores[condition]) for condition, done in conditions.items()]
     beam = log["options"].get("beam_size", 5)
     signature = next(iter(tests.values()))["signature"]
     return Section(
@@ -34,12 +34,12 @@ def section(results: Sequence[Result]) -> Section | None:
         text=[
             f"BLEU: sacreBLEU `{signature}`, cased and detokenised, beam size {beam}. With several seeds, it is their "
             "mean with the standard deviation (sd). The checkpoint of the best validation is tested.",
-            *_on_options(rows),
+            *_on_options(conditions),
         ],
         columns=list(cells[0]),
         rows=[list(each.values()) for each in cells],
-        data={row.name: found for row, found in scores.items()},
-        claims=_on_failure(rows),
+        data={condition.name: found for condition, found in scores.items()},
+        claims=_on_failure(conditions),
     )
 
 
@@ -50,9 +50,11 @@ def _scores(done: Sequence[Result], tests: Iterable[str]) -> Scores:
     return found
 
 
-def _on_failure(rows: dict[Row, list[Result]]) -> list[Claim]:
+def _on_failure(conditions: dict[Condition, list[Result]]) -> list[Claim]:
     """Judges whether a Transformer without a norm fails to train."""
-    failing = next((done for row, done in rows.items() if row.name == FAILS), None)
+    failing = next(
+        (done for condition, done in conditions.items() if condition.name == FAILS), None
+    )
     if failing is None:
         return []
     found = [each.dev for each in failing]
@@ -67,12 +69,15 @@ def _on_failure(rows: dict[Row, list[Result]]) -> list[Claim]:
     ]
 
 
-def _on_options(rows: dict[Row, list[Result]]) -> list[str]:
-    """Names the options in which rows differ from LayerNorm, or from the first row if LayerNorm is missing."""
-    usual = next((row for row in rows if row.name == "layernorm"), next(iter(rows)))
+def _on_options(conditions: dict[Condition, list[Result]]) -> list[str]:
+    """Names the options in which conditions differ from LayerNorm, or else from the first."""
+    usual = next(
+        (condition for condition in conditions if condition.name == "layernorm"),
+        next(iter(conditions)),
+    )
     labels: dict[str, list[str]] = {}  # by their options
-    for row, done in rows.items():
-        labels.setdefault(differences(done[0], rows[usual][0]), []).append(row.label)
+    for condition, done in conditions.items():
+        labels.setdefault(differences(done[0], conditions[usual][0]), []).append(condition.label)
     own = "; ".join(f"{_with(names)} {options}" for options, names in labels.items() if options)
     return (
         [f"All rows have the options of {usual.label}, apart from the norm. Exceptions: {own}."]
@@ -82,7 +87,7 @@ def _on_options(rows: dict[Row, list[Result]]) -> list[str]:
 
 
 def _with(labels: Sequence[str]) -> str:
-    """Returns the beginning of a sentence on what these rows have."""
+    """Returns the beginning of a sentence on what these conditions have."""
     return (
         f"{labels[0]} has"
         if len(labels) == 1
@@ -90,19 +95,19 @@ def _with(labels: Sequence[str]) -> str:
     )
 
 
-def _cells(row: Row, done: Sequence[Result], found: Scores) -> dict[str, str]:
-    """Returns the cells of a row by the heads of their columns."""
+def _cells(condition: Condition, done: Sequence[Result], found: Scores) -> dict[str, str]:
+    """Returns the cells of a condition by the heads of their columns."""
     options = done[0].log["options"]
     return {
-        "": row.label,
+        "": condition.label,
         "seeds": str(len(done)),
         "learning rate, Adam's epsilon": ", ".join(
             str(options.get(name, default)) for name, default in _DEFAULTS.items()
         ),
         **{f"{name} BLEU, tested checkpoint": spread(values) for name, values in found.items()},
         "dev BLEU, last checkpoint": spread([each.log["validations"][-1]["bleu"] for each in done]),
-        "paper: BLEU 2014, 2017": ", ".join(map(str, RESULTS[row.name].bleu))
-        if row.name in RESULTS
+        "paper: BLEU 2014, 2017": ", ".join(map(str, RESULTS[condition.name].bleu))
+        if condition.name in RESULTS
         else "",
     }
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ...reporting.section import Section
 from ...reporting.tables import Shares, mean_share_section, step_size_section
-from ..results import Result, by_row
+from ..results import Result, by_condition
 
 # Older logs have these of models without a norm too. Post-norm models have no norm there.
 _ENDS = ("encoder.final_norm", "decoder.final_norm")
@@ -12,19 +12,19 @@ _ENDS = ("encoder.final_norm", "decoder.final_norm")
 
 def step_sizes(grid: Sequence[Result]) -> Section | None:
     """Returns the section of the trainings that choose a learning rate, or `None` without any."""
-    rows = by_row(grid)
+    conditions = by_condition(grid)
     found = {}
-    for row, done in rows.items():
-        found[row.label] = {each.log["options"]["learning_rate"]: each.dev for each in done}
-    data = {row.name: found[row.label] for row in rows}
+    for condition, done in conditions.items():
+        found[condition.label] = {each.log["options"]["learning_rate"]: each.dev for each in done}
+    data = {condition.name: found[condition.label] for condition in conditions}
     return step_size_section({"": found} if found else {}, "dev BLEU", 1, data)
 
 
 def mean_share(results: Sequence[Result]) -> Section | None:
-    """Returns the section of the rows that were measured, or `None` without any."""
-    rows = by_row(result for result in results if "mean_share" in result.log)
+    """Returns the section of the conditions that were measured, or `None` without any."""
+    conditions = by_condition(result for result in results if "mean_share" in result.log)
     return mean_share_section(
-        {row.label: list(map(_shares, done)) for row, done in rows.items()},
+        {condition.label: list(map(_shares, done)) for condition, done in conditions.items()},
         "its units",
         "It is measured on sentences of the dev set, with the reference's words, after N updates. A row without a norm "
         "is measured where its norms would be.",

@@ -11,26 +11,30 @@ from ..results import Result
 
 
 def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -> Section | None:
-    """Returns the section of the times of the main rows, or `None` without any; see `Book.read_times`."""
+    """Returns the section of the times of the main conditions, or `None` without any; see `LogStore.read_times`."""
     if not processes:
         return None
     times = processes[0]
     updates = processes[0]["updates"]["float32"]
     main = {
-        each.row.normalization: each.row for each in reversed(results) if each.row.section == "main"
+        each.condition.normalization: each.condition
+        for each in reversed(results)
+        if each.condition.section == "main"
     }
     labels = {kind: main[kind].label for kind in updates if kind in main}
     if not labels:
         return None
     if "none" in labels:
         labels["none"] = "without a norm"
-    first = next(each for each in results if each.row.normalization in labels)
-    rows = {
-        kind: RESULTS[row.name].seconds
-        for kind, row in main.items()
-        if row.name in RESULTS and kind in labels
+    first = next(each for each in results if each.condition.normalization in labels)
+    conditions = {
+        kind: RESULTS[condition.name].seconds
+        for kind, condition in main.items()
+        if condition.name in RESULTS and kind in labels
     }
-    names = ("baseline", "layernorm") if first.row.model_type == "rnn" else ("", "post-layernorm")
+    names = (
+        ("baseline", "layernorm") if first.condition.model_type == "rnn" else ("", "post-layernorm")
+    )
     published = {
         kind: RESULTS[name].seconds
         for kind, name in zip(("none", "layernorm"), names, strict=True)
@@ -42,11 +46,11 @@ def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -
     text = (
         f"From `benchmarks/training.py` of commit {times['commit']} on {threads}, compiled by XLA. All kinds have the "
         f"same options and take turns on the same batches of this training text. The paper's are of "
-        f"{MACHINES[first.row.model_type]}; ours has embedding {options['embedding_size']} and state "
+        f"{MACHINES[first.condition.model_type]}; ours has embedding {options['embedding_size']} and state "
         f"{options['state_size']}."
     )
     timed = Timed("XLA", seconds, checks_of(processes))
-    return speed_section([timed], labels, rows | published, text, processes)
+    return speed_section([timed], labels, conditions | published, text, processes)
 
 
 def _rounds(process: Mapping[str, Any]) -> dict[str, list[float]]:

@@ -2,18 +2,18 @@ import keras
 import numpy as np
 import pytest
 
-from experiments.cifar10 import rows
+from experiments.cifar10 import conditions
+from experiments.cifar10.conditions import OverPositions
 from experiments.cifar10.model import SUMS, build_model
-from experiments.cifar10.rows import OverPositions
 from experiments.cifar10.weight_normalization import WeightNormalizedConv2D
-from experiments.trials.trial import rows_of
+from experiments.runs.run import conditions_of
 
-ROWS = {row.name: row for row in rows_of(rows)}
+CONDITIONS = {condition.name: condition for condition in conditions_of(conditions)}
 WIDTHS = (4, 6)
 
 
-def small(row, seed=1):
-    return build_model(row, 1e-3, seed, updates=10, widths=WIDTHS, pixels=16)
+def small(condition, seed=1):
+    return build_model(condition, 1e-3, seed, updates=10, widths=WIDTHS, pixels=16)
 
 
 def images(count=3):
@@ -25,17 +25,17 @@ def first_kernel(model):
     return (layer.direction if isinstance(layer, WeightNormalizedConv2D) else layer.kernel).numpy()
 
 
-@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.name)
-def test_every_row_maps_images_to_ten_logits_and_starts_from_the_same_kernels(row):
-    model = small(row)
+@pytest.mark.parametrize("row", CONDITIONS.values(), ids=lambda condition: condition.name)
+def test_every_row_maps_images_to_ten_logits_and_starts_from_the_same_kernels(condition):
+    model = small(condition)
     assert model.output_shape == (None, 10)
-    np.testing.assert_array_equal(first_kernel(model), first_kernel(small(ROWS["none"])))
-    assert np.abs(first_kernel(model) - first_kernel(small(row, seed=2))).max() > 0
+    np.testing.assert_array_equal(first_kernel(model), first_kernel(small(CONDITIONS["none"])))
+    assert np.abs(first_kernel(model) - first_kernel(small(condition, seed=2))).max() > 0
 
 
 def test_the_layers_are_those_of_convpool_cnn_c():
     """Springenberg et al. (2015), Table 2: three blocks of three convolutions, pooled after the first two."""
-    model = small(ROWS["rmsnorm"])
+    model = small(CONDITIONS["rmsnorm"])
     shapes = [model.get_layer(name).output.shape[1:] for name in SUMS]
     assert shapes == [(16, 16, 4)] * 3 + [(8, 8, 6)] * 3 + [(2, 2, 6)] * 3
     assert [model.get_layer(name).kernel_size for name in SUMS] == [(3, 3)] * 7 + [(1, 1)] * 2
@@ -55,20 +55,20 @@ def test_a_norm_runs_over_its_axes(name, axes, centred):
     x = images()
     expected = x - x.mean(axes, keepdims=True) if centred else x
     expected = expected / np.sqrt((expected**2).mean(axes, keepdims=True) + 1e-6)
-    np.testing.assert_allclose(ROWS[name].norm("norm")(x), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(CONDITIONS[name].norm("norm")(x), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_gain_belongs_to_a_channel():
     shapes = {
-        name: {weight.shape for weight in built(row).trainable_weights}
-        for name, row in ROWS.items()
-        if row.norm
+        name: {weight.shape for weight in built(condition).trainable_weights}
+        for name, condition in CONDITIONS.items()
+        if condition.norm
     }
     assert set(map(tuple, shapes.values())) == {((4,),)}
 
 
-def built(row):
-    layer = row.norm("norm")
+def built(condition):
+    layer = condition.norm("norm")
     layer(images())
     return layer
 
@@ -95,7 +95,7 @@ def test_a_normalized_kernel_has_length_1_and_the_direction_of_its_weights():
 
 @pytest.mark.parametrize("name", ["prmsnorm", "weightnorm"])
 def test_own_layers_are_saved_and_loaded(tmp_path, name):
-    model = small(ROWS[name])
+    model = small(CONDITIONS[name])
     model.optimizer.build(model.trainable_variables)
     model.save(tmp_path / "model.keras")
     x = np.random.default_rng(0).normal(size=(2, 16, 16, 3)).astype(np.float32)

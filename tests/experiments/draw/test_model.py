@@ -2,33 +2,33 @@ import keras
 import numpy as np
 import pytest
 
-from experiments.draw import rows
+from experiments.draw import conditions
 from experiments.draw.cells import CellNormLSTMCell, normal_divergence
 from experiments.draw.model import Sizes, bound, build_model
-from experiments.trials.trial import rows_of
+from experiments.runs.run import conditions_of
 from tests.parameters import quick_one_of
 
-ROWS = {row.name: row for row in rows_of(rows)}
+CONDITIONS = {condition.name: condition for condition in conditions_of(conditions)}
 SIZES = Sizes(units=5, latent=2, steps=3)
 
 
-def small(row="rmsnorm", seed=1):
-    return build_model(ROWS[row], 1e-3, seed, 9, SIZES)
+def small(condition="rmsnorm", seed=1):
+    return build_model(CONDITIONS[condition], 1e-3, seed, 9, SIZES)
 
 
 def images(count=4):
     return (np.random.default_rng(0).random((count, 9)) < 0.5).astype(np.float32)
 
 
-@pytest.mark.parametrize("row", quick_one_of(len(ROWS), ROWS))
-def test_initial_weights_and_noise_depend_on_the_seed_alone(row):
+@pytest.mark.parametrize("row", quick_one_of(len(CONDITIONS), CONDITIONS))
+def test_initial_weights_and_noise_depend_on_the_seed_alone(condition):
     def kernel(model):
         return model.get_layer("drawing").cell.encoder.kernel.numpy()
 
-    np.testing.assert_array_equal(kernel(small(row)), kernel(small("none")))
-    assert np.abs(kernel(small(row, 2)) - kernel(small("none"))).max() > 0
+    np.testing.assert_array_equal(kernel(small(condition)), kernel(small("none")))
+    assert np.abs(kernel(small(condition, 2)) - kernel(small("none"))).max() > 0
     np.testing.assert_array_equal(
-        small(row).predict(images(), verbose=0), small(row).predict(images(), verbose=0)
+        small(condition).predict(images(), verbose=0), small(condition).predict(images(), verbose=0)
     )
 
 

@@ -2,20 +2,20 @@ import keras
 import numpy as np
 import pytest
 
-from experiments.handwriting import rows
+from experiments.handwriting import conditions
 from experiments.handwriting.model import (
     COMPONENTS,
     LEAST_DEVIATION,
     build_model,
     negative_log_likelihood,
 )
-from experiments.trials.trial import rows_of
+from experiments.runs.run import conditions_of
 
-ROWS = {row.name: row for row in rows_of(rows)}
+CONDITIONS = {condition.name: condition for condition in conditions_of(conditions)}
 
 
-def small(row="rmsnorm", seed=1, length=6):
-    return build_model(ROWS[row], 1e-3, seed, length, units=4)
+def small(condition="rmsnorm", seed=1, length=6):
+    return build_model(CONDITIONS[condition], 1e-3, seed, length, units=4)
 
 
 def outputs(generator, scale=1.0):
@@ -75,21 +75,21 @@ def test_a_correlation_near_one_gives_a_finite_loss():
     assert np.isfinite(negative_log_likelihood(np.zeros((1, 1, 3), np.float32), found)).all()
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_initial_weights_depend_on_the_seed_alone(row):
+@pytest.mark.parametrize("row", CONDITIONS)
+def test_initial_weights_depend_on_the_seed_alone(condition):
     def kernel(model):
         return model.get_layer("second").cell.kernel.numpy()
 
-    np.testing.assert_array_equal(kernel(small(row)), kernel(small("none")))
-    assert np.abs(kernel(small(row, 2)) - kernel(small("none"))).max() > 0
+    np.testing.assert_array_equal(kernel(small(condition)), kernel(small("none")))
+    assert np.abs(kernel(small(condition, 2)) - kernel(small("none"))).max() > 0
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_a_prediction_depends_on_earlier_points_alone(row):
+@pytest.mark.parametrize("row", CONDITIONS)
+def test_a_prediction_depends_on_earlier_points_alone(condition):
     points = np.random.default_rng(0).normal(size=(1, 6, 3)).astype(np.float32)
     changed = points.copy()
     changed[:, 4:] += 1
-    model = small(row)
+    model = small(condition)
     before, after = (model.predict(each, verbose=0) for each in (points, changed))
     np.testing.assert_allclose(before[:, :4], after[:, :4], rtol=1e-5, atol=1e-6)
     assert np.abs(before[:, 4:] - after[:, 4:]).min(-1).max() > 0

@@ -2,31 +2,36 @@ import keras
 import numpy as np
 import pytest
 
-from experiments.mnist import rows
+from experiments.mnist import conditions
 from experiments.mnist.batch_normalization import UnbiasedBatchNormalization
 from experiments.mnist.model import SUMS, build_model
-from experiments.trials.trial import rows_of
+from experiments.runs.run import conditions_of
 
-ROWS = {row.name: row for row in rows_of(rows)}
+CONDITIONS = {condition.name: condition for condition in conditions_of(conditions)}
 
 
-def small(row, seed=1):
-    return build_model(row, 1e-3, seed, hidden=6, pixels=16)
+def small(condition, seed=1):
+    return build_model(condition, 1e-3, seed, hidden=6, pixels=16)
 
 
 def test_rows_have_the_kinds_of_both_papers():
-    assert ROWS.keys() >= {"none", "layernorm", "rmsnorm", "prmsnorm", "batchnorm"}
-    assert len({row.norm("norm").epsilon for row in ROWS.values() if row.norm}) == 1
+    assert CONDITIONS.keys() >= {"none", "layernorm", "rmsnorm", "prmsnorm", "batchnorm"}
+    assert (
+        len({condition.norm("norm").epsilon for condition in CONDITIONS.values() if condition.norm})
+        == 1
+    )
 
 
-@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.name)
-def test_initial_weights_depend_on_the_seed_alone(row):
+@pytest.mark.parametrize("row", CONDITIONS.values(), ids=lambda condition: condition.name)
+def test_initial_weights_depend_on_the_seed_alone(condition):
     kernels = [
-        small(row, seed).get_layer(name).kernel.numpy()
+        small(condition, seed).get_layer(name).kernel.numpy()
         for seed in (1, 1, 2)
         for name in (*SUMS, "logits")
     ]
-    expected = [small(ROWS["none"], 1).get_layer(name).kernel.numpy() for name in (*SUMS, "logits")]
+    expected = [
+        small(CONDITIONS["none"], 1).get_layer(name).kernel.numpy() for name in (*SUMS, "logits")
+    ]
     for kernel, same, other, reference in zip(
         kernels[:3], kernels[3:6], kernels[6:], expected, strict=True
     ):
@@ -35,18 +40,18 @@ def test_initial_weights_depend_on_the_seed_alone(row):
         assert np.abs(kernel - other).max() > 0
 
 
-@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.name)
-def test_a_hidden_layer_is_the_norm_of_the_product_and_a_relu(row):
-    model = small(row)
+@pytest.mark.parametrize("row", CONDITIONS.values(), ids=lambda condition: condition.name)
+def test_a_hidden_layer_is_the_norm_of_the_product_and_a_relu(condition):
+    model = small(condition)
     images = np.random.default_rng(0).random((5, 16)).astype(np.float32)
     hidden = images
     for name in SUMS:
         hidden = hidden @ model.get_layer(name).kernel.numpy()
-        if row.norm:
+        if condition.norm:
             hidden = np.asarray(model.get_layer(f"{name}_norm")(hidden))
         hidden = np.maximum(hidden, 0)
     logits = hidden @ model.get_layer("logits").kernel.numpy()
-    if row.name == "batchnorm":
+    if condition.name == "batchnorm":
         logits = np.asarray(model.get_layer("logits_norm")(logits))
     np.testing.assert_allclose(model(images), logits, rtol=1e-4, atol=1e-5)
 
@@ -66,7 +71,7 @@ def test_batch_normalization_has_the_unbiased_variance():
 
 @pytest.mark.slow
 def test_batch_normalization_is_saved_and_loaded(tmp_path):
-    model = small(ROWS["batchnorm"])
+    model = small(CONDITIONS["batchnorm"])
     x = np.random.default_rng(0).random((4, 16)).astype(np.float32)
     model.fit(x, np.arange(4), verbose=0)
     model.save(tmp_path / "model.keras")

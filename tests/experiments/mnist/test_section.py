@@ -6,8 +6,8 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")
 
 from experiments.mnist.task import LEARNING
-from experiments.trials.learning import claims_section, learning_section
-from experiments.trials.trial import Setting, Trial, TrialRow
+from experiments.runs.learning import claims_section, learning_section
+from experiments.runs.run import Condition, Run, Setting
 
 SETTING = Setting("batch-4", "batches of 4", batch_size=4, updates=20, window=10, validate_every=10)
 LABELS = {"none": "without a norm", "layernorm": "LayerNorm", "rmsnorm": "RMSNorm"}
@@ -24,9 +24,9 @@ def log(loss):
 
 
 def made(**losses):
-    rows = {name: TrialRow(name, LABELS[name], None, paper=True) for name in losses}
+    conditions = {name: Condition(name, LABELS[name], None, paper=True) for name in losses}
     logs = {
-        Trial(rows[name], SETTING, seed, 0.001): log(loss)
+        Run(conditions[name], SETTING, seed, 0.001): log(loss)
         for name, found in losses.items()
         for seed, loss in enumerate(found, 1)
     }
@@ -60,7 +60,7 @@ def test_claims_compare_the_mean_training_loss():
 def test_batches_of_128_are_not_judged():
     large = replace(SETTING, name="batch-128")
     logs = {
-        Trial(TrialRow(name, name, None), large, seed, 0.001): log(1.0)
+        Run(Condition(name, name, None), large, seed, 0.001): log(1.0)
         for name in LABELS
         for seed in (1, 2)
     }

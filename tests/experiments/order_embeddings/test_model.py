@@ -4,22 +4,22 @@ import pytest
 
 pytest.importorskip("scipy")
 
-from experiments.order_embeddings import rows
+from experiments.order_embeddings import conditions
 from experiments.order_embeddings.model import MARGIN, build_model, order_loss, order_penalties
 from experiments.order_embeddings.retrieval import retrieval_scores
-from experiments.trials.trial import rows_of
+from experiments.runs.run import conditions_of
 
-ROWS = {row.name: row for row in rows_of(rows)}
-
-
-def small(row, seed=1):
-    return build_model(row, 1e-3, seed, features=7, units=4, word_units=3)
+CONDITIONS = {condition.name: condition for condition in conditions_of(conditions)}
 
 
-@pytest.mark.parametrize("row", ROWS.values(), ids=lambda row: row.name)
-def test_initial_weights_depend_on_the_seed_alone(row):
-    kernels = [small(row, seed).get_layer("gru").cell.kernel.numpy() for seed in (1, 2)]
-    expected = small(ROWS["none"]).get_layer("gru").cell.kernel.numpy()
+def small(condition, seed=1):
+    return build_model(condition, 1e-3, seed, features=7, units=4, word_units=3)
+
+
+@pytest.mark.parametrize("row", CONDITIONS.values(), ids=lambda condition: condition.name)
+def test_initial_weights_depend_on_the_seed_alone(condition):
+    kernels = [small(condition, seed).get_layer("gru").cell.kernel.numpy() for seed in (1, 2)]
+    expected = small(CONDITIONS["none"]).get_layer("gru").cell.kernel.numpy()
     np.testing.assert_array_equal(kernels[0], expected)
     assert np.abs(kernels[1] - expected).max() > 0
 
@@ -28,7 +28,7 @@ def test_embeddings_have_length_1_and_no_negative_entry():
     captions = np.zeros((5, 20), np.int32)
     captions[:, :3] = 4
     images = np.random.default_rng(0).normal(size=(5, 7)).astype(np.float32)
-    found = np.asarray(small(ROWS["rmsnorm"])([images, captions]))
+    found = np.asarray(small(CONDITIONS["rmsnorm"])([images, captions]))
     assert found.shape == (5, 2, 4)
     assert found.min() >= 0
     np.testing.assert_allclose((found**2).sum(-1), 1, rtol=1e-5)
@@ -37,7 +37,7 @@ def test_embeddings_have_length_1_and_no_negative_entry():
 @pytest.mark.slow
 def test_a_trained_model_is_saved_and_loaded(tmp_path):
     """An interrupted training continues from such a file."""
-    model = small(ROWS["rmsnorm"])
+    model = small(CONDITIONS["rmsnorm"])
     inputs = [np.ones((2, 7), np.float32), np.full((2, 20), 3, np.int32)]
     model.fit(inputs, np.zeros(2), verbose=0)
     model.save(tmp_path / "model.keras")
@@ -52,7 +52,7 @@ def test_a_model_that_diverged_finds_nothing():
 
 
 def test_padding_does_not_change_a_caption():
-    model = small(ROWS["rmsnorm"])
+    model = small(CONDITIONS["rmsnorm"])
     captions = np.zeros((1, 20), np.int32)
     captions[0, :3] = 4, 5, 6
     state = np.asarray(model.get_layer("gru")(model.get_layer("words")(captions[:, :3])))[0]

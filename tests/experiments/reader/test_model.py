@@ -2,18 +2,18 @@ import keras
 import numpy as np
 import pytest
 
-from experiments.reader import rows
+from experiments.reader import conditions
 from experiments.reader.data import ENTITIES, FIRST_ENTITY, GAP, PADDING, PASSAGE, SENTENCE
 from experiments.reader.model import Renumber, Sizes, build_model
-from experiments.trials.trial import rows_of
+from experiments.runs.run import conditions_of
 from tests.parameters import quick_one_of
 
-ROWS = {row.name: row for row in rows_of(rows)}
+CONDITIONS = {condition.name: condition for condition in conditions_of(conditions)}
 SIZES = Sizes(units=8, word_units=4)
 
 
-def small(row="rmsnorm", seed=1):
-    return build_model(ROWS[row], 1e-3, seed, SIZES)
+def small(condition="rmsnorm", seed=1):
+    return build_model(CONDITIONS[condition], 1e-3, seed, SIZES)
 
 
 def texts(count=4):
@@ -34,17 +34,17 @@ def test_entities_are_renumbered_in_training_alone():
     new_passages, new_questions, numbers = map(
         np.asarray, layer(passages, questions, training=True)
     )
-    assert {tuple(sorted(row)) for row in numbers} == {tuple(range(ENTITIES))}
-    assert len({tuple(row) for row in numbers}) == 4
+    assert {tuple(sorted(condition)) for condition in numbers} == {tuple(range(ENTITIES))}
+    assert len({tuple(condition) for condition in numbers}) == 4
     for old, new in ((passages, new_passages), (questions, new_questions)):
-        for row in range(4):
+        for condition in range(4):
             expected = [
-                FIRST_ENTITY + numbers[row, i - FIRST_ENTITY]
+                FIRST_ENTITY + numbers[condition, i - FIRST_ENTITY]
                 if FIRST_ENTITY <= i < FIRST_ENTITY + ENTITIES
                 else i
-                for i in old[row]
+                for i in old[condition]
             ]
-            np.testing.assert_array_equal(new[row], expected)
+            np.testing.assert_array_equal(new[condition], expected)
 
 
 def test_logits_stay_with_their_entities():
@@ -65,13 +65,13 @@ def test_logits_stay_with_their_entities():
     assert len(set(drawn.argmax(-1))) > 1
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_initial_weights_depend_on_the_seed_alone(row):
+@pytest.mark.parametrize("row", CONDITIONS)
+def test_initial_weights_depend_on_the_seed_alone(condition):
     def kernel(model):
         return model.get_layer("entities").kernel.numpy()
 
-    np.testing.assert_array_equal(kernel(small(row)), kernel(small("none")))
-    assert np.abs(kernel(small(row, 2)) - kernel(small("none"))).max() > 0
+    np.testing.assert_array_equal(kernel(small(condition)), kernel(small("none")))
+    assert np.abs(kernel(small(condition, 2)) - kernel(small("none"))).max() > 0
 
 
 def test_the_numbers_of_a_training_depend_on_the_seed_alone():
@@ -95,7 +95,7 @@ def test_the_output_follows_the_equations():
     def kernel(name):
         return model.get_layer(name).kernel.numpy()
 
-    for row, (d, q) in enumerate(zip(states, asked, strict=True)):
+    for condition, (d, q) in enumerate(zip(states, asked, strict=True)):
         m = np.tanh(
             d @ kernel("d_match")
             + q @ kernel("q_match")
@@ -104,12 +104,14 @@ def test_the_output_follows_the_equations():
         a = np.exp(m @ kernel("attention"))
         r = (a / a.sum() * d).sum(0)
         joined = np.tanh(r @ kernel("read") + q @ kernel("asked") + d.mean(0) @ kernel("average"))
-        np.testing.assert_allclose(found[row], joined @ kernel("entities"), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(
+            found[condition], joined @ kernel("entities"), rtol=1e-4, atol=1e-5
+        )
 
 
-@pytest.mark.parametrize("row", quick_one_of(3, ROWS))
-def test_padding_of_questions_does_not_enter(row):
-    model = small(row)
+@pytest.mark.parametrize("row", quick_one_of(3, CONDITIONS))
+def test_padding_of_questions_does_not_enter(condition):
+    model = small(condition)
     (passages, questions) = texts(2)
     model([passages, questions])  # the first call compiles the norms, and rounds differently
     before = np.asarray(model([passages, questions]))
@@ -120,10 +122,10 @@ def test_padding_of_questions_does_not_enter(row):
 
 
 def test_a_row_sets_the_initial_gains():
-    def gains(row):
+    def gains(condition):
         return {
             float(gain)
-            for weight in small(row).weights
+            for weight in small(condition).weights
             if weight.name in ("scale", "gamma")
             for gain in weight.numpy()
         }
@@ -164,19 +166,19 @@ def test_the_network_finds_the_entity_after_a_mark():
     passages[:] = 60
     passages[:, 0:10:2] = generator.permuted(np.tile(np.arange(5), (256, 1)), axis=1) + FIRST_ENTITY
     places = generator.integers(1, 5, 256)
-    rows = np.arange(256)
+    conditions = np.arange(256)
     passages[:, 1:10:2] = 50
-    passages[rows, 2 * places - 1] = 51
-    answers = passages[rows, 2 * places] - FIRST_ENTITY
-    model = build_model(ROWS["layernorm"], 0.01, 1, Sizes(units=16, word_units=16))
+    passages[conditions, 2 * places - 1] = 51
+    answers = passages[conditions, 2 * places] - FIRST_ENTITY
+    model = build_model(CONDITIONS["layernorm"], 0.01, 1, Sizes(units=16, word_units=16))
     history = model.fit([passages, questions], answers, batch_size=64, epochs=60, verbose=0)
     assert history.history["loss"][-1] < 0.5 * np.log(5)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("row", ["rmsnorm", "batchnorm-everywhere"])
-def test_a_trained_model_is_saved_and_loaded(tmp_path, row):
-    model = small(row)
+def test_a_trained_model_is_saved_and_loaded(tmp_path, condition):
+    model = small(condition)
     model.fit(texts(), np.zeros(4), verbose=0)
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")

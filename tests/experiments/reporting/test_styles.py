@@ -4,7 +4,7 @@ pytest.importorskip("matplotlib")
 
 from experiments.reporting.styles import KINDS, OTHERS, styles
 from experiments.translation.corpus import read_corpus
-from experiments.translation.plan import read_rows
+from experiments.translation.schedule import read_conditions
 from experiments.translation.sections.curves import kind_of
 
 
@@ -33,7 +33,11 @@ def test_an_added_row_has_the_colour_of_its_kind_alone():
 
 @pytest.mark.parametrize("corpus", ["multi30k", "multi30k_transformer"])
 def test_rows_that_a_picture_shows_together_have_their_own_markers(corpus):
-    rows = [row for row in read_corpus(corpus).adapt(read_rows()) if row.section == "main"]
-    found = styles({row: kind_of(row) for row in rows})
-    assert len({style.marker for style in found.values()}) == len(rows)
-    assert len({(style.color, style.dashes) for style in found.values()}) == len(rows)
+    conditions = [
+        condition
+        for condition in read_corpus(corpus).adapt(read_conditions())
+        if condition.section == "main"
+    ]
+    found = styles({condition: kind_of(condition) for condition in conditions})
+    assert len({style.marker for style in found.values()}) == len(conditions)
+    assert len({(style.color, style.dashes) for style in found.values()}) == len(conditions)

@@ -2,17 +2,17 @@ import keras
 import numpy as np
 import pytest
 
-from experiments.skip_thoughts import rows
+from experiments.runs.run import conditions_of
+from experiments.skip_thoughts import conditions
 from experiments.skip_thoughts.data import END, LONGEST, PADDING, WORDS
 from experiments.skip_thoughts.model import Sizes, build_model, nats_per_word
-from experiments.trials.trial import rows_of
 
-ROWS = {row.name: row for row in rows_of(rows)}
+CONDITIONS = {condition.name: condition for condition in conditions_of(conditions)}
 SIZES = Sizes(units=4, word_units=3)
 
 
-def small(row="rmsnorm", seed=1):
-    return build_model(ROWS[row], 1e-3, seed, SIZES)
+def small(condition="rmsnorm", seed=1):
+    return build_model(CONDITIONS[condition], 1e-3, seed, SIZES)
 
 
 def triples(count=3):
@@ -36,13 +36,13 @@ def test_the_loss_is_the_mean_over_words_without_padding():
     )
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_initial_weights_depend_on_the_seed_alone(row):
+@pytest.mark.parametrize("row", CONDITIONS)
+def test_initial_weights_depend_on_the_seed_alone(condition):
     def kernel(model):
         return model.get_layer("after").cell.kernel.numpy()
 
-    np.testing.assert_array_equal(kernel(small(row)), kernel(small("none")))
-    assert np.abs(kernel(small(row, 2)) - kernel(small("none"))).max() > 0
+    np.testing.assert_array_equal(kernel(small(condition)), kernel(small("none")))
+    assert np.abs(kernel(small(condition, 2)) - kernel(small("none"))).max() > 0
 
 
 def test_a_word_is_predicted_from_the_sentence_and_the_words_before_it():

@@ -10,16 +10,16 @@ import pytest
 
 from experiments.translation import corpus as corpora
 from experiments.translation import measure, runs
+from experiments.translation.condition import Condition
 from experiments.translation.corpus import Corpus
-from experiments.translation.place import Place
 from experiments.translation.results import Result
-from experiments.translation.row import Row
+from experiments.translation.store import Store
 
 ROOT = Path(__file__).parents[3]
 TESTS = ("news", "web")
 
 
-def make_result(row, seed=1, bleu=(10.0, 20.0, 15.0), **log):
+def make_result(condition, seed=1, bleu=(10.0, 20.0, 15.0), **log):
     """Returns a result with a validation of each BLEU, and BLEU on the test sets 1 and 2 below the best."""
     options = {"state_size": 32, "embedding_size": 16}
     validations = [{"update": 100 * number, "bleu": value} for number, value in enumerate(bleu, 1)]
@@ -35,25 +35,25 @@ def make_result(row, seed=1, bleu=(10.0, 20.0, 15.0), **log):
         "step_size_chosen": False,
         **log,
     }
-    return Result(row, seed, whole)
+    return Result(condition, seed, whole)
 
 
-ROWS = {
-    "none": Row("baseline", "Baseline", kind="none", seeds=2),
-    "layernorm": Row("layernorm", "LayerNorm", kind="layernorm"),
-    "rmsnorm": Row("rmsnorm", "RMSNorm", kind="rmsnorm"),
-    "prmsnorm": Row("prmsnorm", "pRMSNorm", kind="prmsnorm"),
-    "mine": Row("mine", "Mine", build=lambda name: None),
-    "half": Row("half", "a half", build=lambda name: None, partial=0.5),
-    "moved": Row("moved", "RMSNorm, elsewhere", kind="rmsnorm", centre=0.25),
+CONDITIONS = {
+    "none": Condition("baseline", "Baseline", kind="none", seeds=2),
+    "layernorm": Condition("layernorm", "LayerNorm", kind="layernorm"),
+    "rmsnorm": Condition("rmsnorm", "RMSNorm", kind="rmsnorm"),
+    "prmsnorm": Condition("prmsnorm", "pRMSNorm", kind="prmsnorm"),
+    "mine": Condition("mine", "Mine", build=lambda name: None),
+    "half": Condition("half", "a half", build=lambda name: None, partial=0.5),
+    "moved": Condition("moved", "RMSNorm, elsewhere", kind="rmsnorm", centre=0.25),
 }
 
 
 @pytest.fixture
 def results():
-    """Every row once, the Baseline with two seeds."""
-    second = make_result(ROWS["none"], seed=2, bleu=(14.0, 24.0))
-    return [*(make_result(row) for row in ROWS.values()), second]
+    """Every condition once, the Baseline with two seeds."""
+    second = make_result(CONDITIONS["none"], seed=2, bleu=(14.0, 24.0))
+    return [*(make_result(condition) for condition in CONDITIONS.values()), second]
 
 
 @pytest.fixture
@@ -113,12 +113,12 @@ def corpus():
 
 
 @pytest.fixture
-def place(tmp_path):
+def store(tmp_path):
     """The place of that corpus, with an empty copy of the baseline."""
-    place = Place("tiny", tmp_path)
-    place.baseline.mkdir(parents=True)
-    (place.baseline / "commit").write_text("0123456789ab")
-    return place
+    store = Store("tiny", tmp_path)
+    store.baseline.mkdir(parents=True)
+    (store.baseline / "commit").write_text("0123456789ab")
+    return store
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def ran(monkeypatch, times):
     """Records the commands that are run. Each writes the files that the real command would."""
     commands = []
 
-    def execute(place, *arguments, **_):
+    def execute(store, *arguments, **_):
         commands.append(arguments)
         given = dict(itertools.pairwise(arguments))
         if "corpus" in arguments:

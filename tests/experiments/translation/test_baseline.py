@@ -4,17 +4,17 @@ import subprocess
 
 import pytest
 
+from experiments.runs.store import ROOT
 from experiments.translation import baseline
 from experiments.translation.baseline import commit_of, execute, make_baseline
-from experiments.translation.place import Place
-from experiments.trials.book import ROOT
+from experiments.translation.store import Store
 from nmt.errors import UserError
 
 
 @pytest.fixture
 def empty(tmp_path):
     """A place without files."""
-    return Place("tiny", tmp_path)
+    return Store("tiny", tmp_path)
 
 
 def test_the_copy_has_all_kinds_and_all_code_that_runs_there(empty, tmp_path):
@@ -49,7 +49,7 @@ def test_a_copy_replaces_the_previous_one(empty):
     ("changed", "plus"),
     [
         ("rmsnorm_tf/new.py", "+"),
-        ("experiments/translation/rows/mine.py", "+"),
+        ("experiments/translation/conditions/mine.py", "+"),
         ("experiments/results/report.md", ""),
     ],
 )
@@ -76,14 +76,14 @@ def test_a_copy_stores_its_commit(empty, tmp_path, monkeypatch, changed, plus):
     assert commit_of(empty) == head + plus
 
 
-def test_a_failed_command_is_named_with_its_output_file(place, tmp_path):
+def test_a_failed_command_is_named_with_its_output_file(store, tmp_path):
     output = tmp_path / "output.txt"
     with pytest.raises(UserError, match=rf"python -c .* ended with status 3; see {output}"):
-        execute(place, "-c", "print('because'); raise SystemExit(3)", output=output)
+        execute(store, "-c", "print('because'); raise SystemExit(3)", output=output)
     assert output.read_text() == "because\n"
 
 
-def test_an_interruption_ends_the_process(place, tmp_path):
+def test_an_interruption_ends_the_process(store, tmp_path):
     script = f"""
 import signal, sys, time
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(open({str(tmp_path / "saved")!r}, "w").close()))
@@ -97,7 +97,7 @@ time.sleep(60)
     signal.alarm(3)
     try:
         with pytest.raises(KeyboardInterrupt):
-            execute(place, "-c", script)
+            execute(store, "-c", script)
     finally:
         signal.signal(signal.SIGALRM, before)
     assert (tmp_path / "saved").exists()

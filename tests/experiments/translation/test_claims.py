@@ -6,16 +6,16 @@ pytest.importorskip("scipy")
 
 from experiments.reporting.judging import Hypothesis
 from experiments.translation.claims import HYPOTHESES, questions
-from experiments.translation.plan import read_rows
-from experiments.translation.row import Row
+from experiments.translation.condition import Condition
+from experiments.translation.schedule import read_conditions
 from tests.experiments.translation.conftest import make_result
 
-ONE = Row("one", "One", kind="rmsnorm")
-OTHER = Row("other", "Other", kind="layernorm")
+ONE = Condition("one", "One", kind="rmsnorm")
+OTHER = Condition("other", "Other", kind="layernorm")
 
 
-def results(row, *bleu, first=1):
-    return [make_result(row, seed, bleu=[each]) for seed, each in enumerate(bleu, first)]
+def results(condition, *bleu, first=1):
+    return [make_result(condition, seed, bleu=[each]) for seed, each in enumerate(bleu, first)]
 
 
 def test_rows_are_paired_by_seed():
@@ -48,5 +48,5 @@ def test_older_logs_have_no_chrf():
 
 
 def test_claims_are_about_rows_that_exist():
-    names = {row.name for row in read_rows()}
+    names = {condition.name for condition in read_conditions()}
     assert {name for asked in HYPOTHESES for name in (asked.one, asked.other)} <= names

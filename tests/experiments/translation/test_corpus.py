@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from experiments.translation import corpus as corpora
+from experiments.translation.condition import Condition
 from experiments.translation.corpus import FOLDER, prepare, read_corpus
-from experiments.translation.place import Place
-from experiments.translation.plan import read_rows
-from experiments.translation.row import Row
+from experiments.translation.schedule import read_conditions
+from experiments.translation.store import Store
 from nmt.config import make_config
 from nmt.errors import UserError
 
@@ -44,8 +44,8 @@ def declared(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.json")))
 def test_nmt_can_be_trained_on_every_declared_corpus(name, tmp_path, folder):
     corpus = read_corpus(name if name != "wmt14" else str(folder))
-    for row in corpus.adapt(read_rows()):
-        options = {**corpus.training(tmp_path), **row.options}
+    for condition in corpus.adapt(read_conditions()):
+        options = {**corpus.training(tmp_path), **condition.options}
         assert make_config(options).finish_after == options["finish_after"]
     assert corpus.files(corpus.valid, tmp_path)[1] == str(tmp_path / "text" / f"{corpus.valid}.de")
 
@@ -70,23 +70,30 @@ def test_a_folder_has_the_declaration_of_its_name(folder, declared):
 
 def test_a_corpus_may_have_options_for_single_rows(declared):
     declared("mine", rows={"layernorm": {"learning_rate": 0.5}})
-    adapted = {row.name: row.options for row in read_corpus("mine").adapt(read_rows())}
+    adapted = {
+        condition.name: condition.options
+        for condition in read_corpus("mine").adapt(read_conditions())
+    }
     assert adapted["layernorm"] == {"learning_rate": 0.5}
     assert adapted["baseline"] == {}
     declared("mine", rows={"layernom": {"learning_rate": 0.5}})
-    with pytest.raises(UserError, match="mine has options for layernom, which rows/ does not have"):
-        read_corpus("mine").adapt(read_rows())
+    with pytest.raises(
+        UserError, match="mine has options for layernom, which conditions/ does not have"
+    ):
+        read_corpus("mine").adapt(read_conditions())
 
 
 def test_a_corpus_trains_the_rows_of_its_architecture_that_it_does_not_leave_out(declared):
-    rows = [Row(name, "", kind="none") for name in ("one", "one-more", "two")]
+    conditions = [Condition(name, "", kind="none") for name in ("one", "one-more", "two")]
     declared("mine", without=["*-more"], rows={})
-    assert [row.name for row in read_corpus("mine").adapt(rows)] == ["one", "two"]
-    transformer = Row("three", "", kind="none", model_type="transformer")
-    assert [row.name for row in read_corpus("mine").adapt([*rows, transformer])] == ["one", "two"]
+    assert [condition.name for condition in read_corpus("mine").adapt(conditions)] == ["one", "two"]
+    transformer = Condition("three", "", kind="none", model_type="transformer")
+    assert [
+        condition.name for condition in read_corpus("mine").adapt([*conditions, transformer])
+    ] == ["one", "two"]
     options = {**read_corpus("mine").options, "model_type": "transformer"}
     declared("theirs", options=options, rows={})
-    assert read_corpus("theirs").adapt([*rows, transformer]) == [transformer]
+    assert read_corpus("theirs").adapt([*conditions, transformer]) == [transformer]
 
 
 @pytest.mark.parametrize(
@@ -126,25 +133,25 @@ def test_missing_files_are_named(folder):
 
 
 def test_compressed_and_plain_files_are_copied(folder, tmp_path, ran):
-    place = Place("wmt", tmp_path)
+    store = Store("wmt", tmp_path)
     corpus = read_corpus(str(folder))
     for _ in range(2):
-        prepare(corpus, place)
-    assert (place.work / "text" / "done").exists()
+        prepare(corpus, store)
+    assert (store.work / "text" / "done").exists()
     for part in PARTS:
-        source, target = (Path(path).read_text() for path in corpus.files(part, place.work))
+        source, target = (Path(path).read_text() for path in corpus.files(part, store.work))
         assert (source, target) == (f"{part} one\n" * 40, f"{part} eins\n" * 40)
     assert [arguments[:3] for arguments in ran] == [("-m", "nmt", "vocab")]
 
 
 def test_sides_of_different_length_are_refused(folder, tmp_path, ran):
     (folder / "train.en").write_text("one\n" * 39)
-    place = Place("wmt", tmp_path)
+    store = Store("wmt", tmp_path)
     corpus = read_corpus(str(folder))
     for _ in range(2):
         with pytest.raises(UserError, match=r"train.en has 39 lines and .*train.de has 40"):
-            prepare(corpus, place)
-    assert not (place.work / "text" / "done").exists()
+            prepare(corpus, store)
+    assert not (store.work / "text" / "done").exists()
 
 
 @pytest.mark.parametrize(
@@ -154,40 +161,40 @@ def test_a_damaged_file_is_refused(damage, folder, tmp_path):
     path = folder / "train.de.gz"
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(UserError, match=rf"{path} cannot be copied to .*: "):
-        prepare(read_corpus(str(folder)), Place("wmt", tmp_path))
+        prepare(read_corpus(str(folder)), Store("wmt", tmp_path))
 
 
 def test_another_folder_of_the_same_name_is_refused(folder, tmp_path, ran):
-    place = Place("wmt", tmp_path)
-    prepare(read_corpus(str(folder)), place)
+    store = Store("wmt", tmp_path)
+    prepare(read_corpus(str(folder)), store)
     other = tmp_path / "elsewhere" / "wmt"
     other.parent.mkdir()
     folder.rename(other)
     with pytest.raises(
         UserError, match=f"origin was '{folder}' and is now '{other}'; move .* away, or restore"
     ):
-        prepare(read_corpus(str(other)), place)
+        prepare(read_corpus(str(other)), store)
 
 
-def test_another_size_of_vocabularies_is_refused(corpus, place, ran):
-    prepare(corpus, place)
+def test_another_size_of_vocabularies_is_refused(corpus, store, ran):
+    prepare(corpus, store)
     assert [arguments[:3] for arguments in ran] == [("-m", "nmt", "corpus"), ("-m", "nmt", "vocab")]
     object.__setattr__(corpus, "vocabulary_size", 200)
     with pytest.raises(UserError, match="vocabulary_size was 100 and is now 200"):
-        prepare(corpus, place)
+        prepare(corpus, store)
 
 
 @pytest.mark.parametrize("tied", [True, False])
-def test_one_embedding_for_both_sides_has_one_vocabulary(corpus, place, ran, tied):
+def test_one_embedding_for_both_sides_has_one_vocabulary(corpus, store, ran, tied):
     prepare(
-        replace(corpus, options={**corpus.options, "tie_encoder_decoder_embeddings": tied}), place
+        replace(corpus, options={**corpus.options, "tie_encoder_decoder_embeddings": tied}), store
     )
     (vocab,) = [each for each in ran if "vocab" in each]
     assert ("--joint" in vocab) == tied
 
 
 def test_a_row_may_name_the_only_corpora_that_it_is_trained_on(corpus):
-    mine, other = (Row(name, "", kind="none", corpora=(name,)) for name in ("tiny", "other"))
-    assert replace(corpus, without=["*"]).adapt([mine, other, Row("none", "", kind="none")]) == [
-        mine
-    ]
+    mine, other = (Condition(name, "", kind="none", corpora=(name,)) for name in ("tiny", "other"))
+    assert replace(corpus, without=["*"]).adapt(
+        [mine, other, Condition("none", "", kind="none")]
+    ) == [mine]

@@ -15,23 +15,23 @@ RESULTS = ROOT / "experiments" / "results"
 TEST = "test_2016_flickr"
 
 
-def runs(row, corpus="multi30k"):
+def runs(condition, corpus="multi30k"):
     """Returns the log of each seed."""
     logs = read_archive(RESULTS / corpus)
     found = []
-    while log := logs.get(f"{row}-{len(found) + 1}"):
+    while log := logs.get(f"{condition}-{len(found) + 1}"):
         found.append(log)
     return found
 
 
-def bleu(row, corpus="multi30k"):
+def bleu(condition, corpus="multi30k"):
     """Returns the BLEU of each seed on the test set."""
-    return [run["tests"][TEST]["bleu"] for run in runs(row, corpus)]
+    return [run["tests"][TEST]["bleu"] for run in runs(condition, corpus)]
 
 
-def dev(row):
+def dev(condition):
     """Returns the best BLEU of each seed on the dev set."""
-    return [max(each["bleu"] for each in run["validations"]) for run in runs(row)]
+    return [max(each["bleu"] for each in run["validations"]) for run in runs(condition)]
 
 
 def gains(one, other):
@@ -68,10 +68,10 @@ def test_the_remarks_on_the_centre_hold():
 
 
 def test_the_remarks_on_transformers_hold():
-    def losses(row):
+    def losses(condition):
         return [
             each["train_loss"]
-            for run in runs(row, "multi30k_transformer")
+            for run in runs(condition, "multi30k_transformer")
             for each in run["validations"]
         ]
 

@@ -10,15 +10,15 @@ pytest.importorskip("matplotlib")
 from experiments import __main__ as command
 from experiments.archive import unpack
 from experiments.reporting.speed import PROCESSES
+from experiments.runs.store import ROOT
 from experiments.translation import corpus as corpora
 from experiments.translation import runs, task
+from experiments.translation.condition import Run
 from experiments.translation.corpus import prepare, read_corpus
-from experiments.translation.place import Place
-from experiments.translation.plan import read_rows
-from experiments.translation.row import Run
 from experiments.translation.runs import make_all
+from experiments.translation.schedule import read_conditions
+from experiments.translation.store import Store
 from experiments.translation.task import reproduce
-from experiments.trials.book import ROOT
 from nmt.errors import UserError
 from nmt.storage.files import exclusive
 from tests.experiments.translation.conftest import write
@@ -47,19 +47,23 @@ def tiny(corpus, tmp_path, monkeypatch):
         json.dumps({**declared, "remarks": ["It is tiny."], "seeds": 1})
     )
     monkeypatch.setattr(corpora, "FOLDER", tmp_path / "corpora")
-    monkeypatch.setattr(task, "Place", lambda name, _: Place(name, tmp_path))
-    return Place("tiny", tmp_path)
+    monkeypatch.setattr(task, "Place", lambda name, _: Store(name, tmp_path))
+    return Store("tiny", tmp_path)
 
 
 def rnn_rows():
-    """Returns the rows that are trained on it."""
-    return [row for row in read_rows() if row.model_type == "rnn" and not row.corpora]
+    """Returns the conditions that are trained on it."""
+    return [
+        condition
+        for condition in read_conditions()
+        if condition.model_type == "rnn" and not condition.corpora
+    ]
 
 
-def reported(place):
+def reported(store):
     """Returns the report, as JSON and as text."""
-    return json.loads((place.report / "report.json").read_text()), (
-        place.report / "report.md"
+    return json.loads((store.report / "report.json").read_text()), (
+        store.report / "report.md"
     ).read_text()
 
 
@@ -84,7 +88,7 @@ def test_everything_is_trained_measured_and_reported_once(tiny, ran):
     assert remark == "It is tiny."
     assert f"{len(rnn_rows())} of {len(rnn_rows())} trainings are done" in text
     trained, measured = made(ran)
-    assert trained == [f"{row.name}-1" for row in rnn_rows()]
+    assert trained == [f"{condition.name}-1" for condition in rnn_rows()]
     assert len(measured) == PROCESSES
     assert found["versions"] == {"tensorflow": ["2"]}
     assert not found["failed"]
@@ -97,10 +101,10 @@ def test_everything_is_trained_measured_and_reported_once(tiny, ran):
 def test_a_failed_run_is_named_in_the_report_and_tried_again(tiny, ran, monkeypatch, capsys):
     execute = runs.execute
 
-    def fail(place, *arguments, **given):
+    def fail(store, *arguments, **given):
         if "train" in arguments and "l2norm-1" in arguments[4]:
             raise UserError("it diverged")
-        execute(place, *arguments, **given)
+        execute(store, *arguments, **given)
 
     monkeypatch.setattr(runs, "execute", fail)
     monkeypatch.setattr(sys, "argv", ["experiments", "tiny"])
@@ -125,20 +129,24 @@ def test_a_failed_run_is_named_in_the_report_and_tried_again(tiny, ran, monkeypa
 @pytest.mark.parametrize(
     "row",
     [
-        pytest.param(row, id=row.name, marks=[pytest.mark.slow] * (row.name != "rmsnorm"))
-        for row in {row.section + row.kind: row for row in rnn_rows()}.values()
+        pytest.param(
+            condition, id=condition.name, marks=[pytest.mark.slow] * (condition.name != "rmsnorm")
+        )
+        for condition in {
+            condition.section + condition.kind: condition for condition in rnn_rows()
+        }.values()
     ],
 )
-def test_so_far_reports_a_single_row_and_runs_nothing(row, tiny, ran):
+def test_so_far_reports_a_single_row_and_runs_nothing(condition, tiny, ran):
     corpus = read_corpus("tiny")
     write(tiny.baseline / "commit", "0123456789ab")
     prepare(corpus, tiny)
-    make_all([Run(row, 1)], corpus, tiny)
+    make_all([Run(condition, 1)], corpus, tiny)
     ran.clear()
     reproduce("tiny", so_far=True)
     assert not ran
     of_table2 = ["table2", "curves", "mean_share"]
-    shown = of_table2 if row.section == "main" else [row.section]
+    shown = of_table2 if condition.section == "main" else [condition.section]
     assert list(reported(tiny)[0]["sections"]) == [*shown, "invariance"]
 
 
@@ -154,17 +162,17 @@ def test_the_row_of_the_readme_is_added_to_table_2(tiny, ran, monkeypatch):
         r"```python\n(.*?)```", (ROOT / "experiments" / "README.md").read_text(), re.DOTALL
     )
     found = {
-        "__name__": "experiments.translation.rows.mine",
-        "__package__": "experiments.translation.rows",
+        "__name__": "experiments.translation.conditions.mine",
+        "__package__": "experiments.translation.conditions",
     }
     exec(source, found)
-    (row,) = found["ROWS"]
-    assert row.build("norm").name == "norm"
-    monkeypatch.setattr(task, "read_rows", lambda: [*read_rows(), row])
+    (condition,) = found["CONDITIONS"]
+    assert condition.build("norm").name == "norm"
+    monkeypatch.setattr(task, "read_conditions", lambda: [*read_conditions(), condition])
     reproduce("tiny", so_far=False)
     sections = reported(tiny)[0]["sections"]
     for name in ("table2", "curves"):
-        assert any(row.label in cells[0] for cells in sections[name]["rows"]), name
+        assert any(condition.label in cells[0] for cells in sections[name]["rows"]), name
 
 
 @pytest.mark.slow
@@ -197,8 +205,8 @@ def test_a_corpus_in_use_is_refused(tiny, ran):
 
 
 def test_only_some_seeds_are_trained_and_nothing_is_measured(tiny, ran, monkeypatch, tmp_path):
-    row = next(row for row in rnn_rows() if row.name == "rmsnorm")
-    monkeypatch.setattr(task, "read_rows", lambda: [replace(row, seeds=3)])
+    condition = next(condition for condition in rnn_rows() if condition.name == "rmsnorm")
+    monkeypatch.setattr(task, "read_conditions", lambda: [replace(condition, seeds=3)])
     declared = tmp_path / "corpora" / "tiny.json"
     declared.write_text(json.dumps({**json.loads(declared.read_text()), "seeds": 3}))
     reproduce("tiny", so_far=False, seeds=[3, 1])

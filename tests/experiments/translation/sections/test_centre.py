@@ -4,22 +4,24 @@ pytest.importorskip("matplotlib")
 
 from matplotlib.figure import Figure
 
-from experiments.translation.row import Row
+from experiments.translation.condition import Condition
 from experiments.translation.sections.centre import section
 from tests.experiments.translation.conftest import make_result
 
-RMSNORM = Row("rmsnorm", "RMSNorm", kind="rmsnorm")
+RMSNORM = Condition("rmsnorm", "RMSNorm", kind="rmsnorm")
 
 
 def moved(kind, part="all"):
-    """Returns a row with the name that it has in `rows/centres.py`."""
+    """Returns a condition with the name that it has in `conditions/centres.py`."""
     name = f"{kind}-centre" + ("" if part == "all" else f"-{part}")
-    return Row(name, f"{kind}, {part}", kind=kind, centre=0.2, moved=part)
+    return Condition(name, f"{kind}, {part}", kind=kind, centre=0.2, moved=part)
 
 
-def seeds(row, *bleu):
+def seeds(condition, *bleu):
     """Returns a result for each seed, with this BLEU at the best validation."""
-    return [make_result(row, seed, bleu=(best, best - 1)) for seed, best in enumerate(bleu, 1)]
+    return [
+        make_result(condition, seed, bleu=(best, best - 1)) for seed, best in enumerate(bleu, 1)
+    ]
 
 
 def test_rows_are_shown_with_those_of_their_kinds(results):
@@ -31,14 +33,14 @@ def test_rows_are_shown_with_those_of_their_kinds(results):
 
 
 def test_a_row_is_shown_alone_if_its_kind_is_missing(results):
-    made = section([each for each in results if each.row.name == "moved"])
-    assert [row[0] for row in made.rows] == ["RMSNorm, elsewhere"]
-    assert section([each for each in results if each.row.name != "moved"]) is None
+    made = section([each for each in results if each.condition.name == "moved"])
+    assert [condition[0] for condition in made.rows] == ["RMSNorm, elsewhere"]
+    assert section([each for each in results if each.condition.name != "moved"]) is None
 
 
 def test_an_added_row_of_the_same_kind_is_not_the_papers(results):
-    added = next(each for each in results if each.row.name == "moved")
-    added = added._replace(row=Row("added", "RMSNorm, added", kind="rmsnorm"))
+    added = next(each for each in results if each.condition.name == "moved")
+    added = added._replace(condition=Condition("added", "RMSNorm, added", kind="rmsnorm"))
     assert section([*results, added]).rows == section(results).rows
 
 
@@ -55,7 +57,7 @@ def test_the_differences_are_told_for_every_part():
         for kind, bleu in (("layernorm", 20), ("rmsnorm", 20 + gap))
         for result in seeds(moved(kind, part), bleu, bleu + 1)
     ]
-    told = {row[0]: row[-1] for row in section(results).rows}
+    told = {condition[0]: condition[-1] for condition in section(results).rows}
     assert told["rmsnorm, embeddings"] == "+1.0 [+1.0, +1.0]"
     assert told["rmsnorm, matrices"] == "-2.0 [-2.0, -2.0]"
     assert told["layernorm, embeddings"] == ""

@@ -5,11 +5,11 @@ pytest.importorskip("matplotlib")
 from matplotlib.figure import Figure
 
 from experiments.translation.sections.curves import curve, section
-from tests.experiments.translation.conftest import ROWS, make_result
+from tests.experiments.translation.conftest import CONDITIONS, make_result
 
 
 def test_a_curve_ends_with_the_shortest_seed(results):
-    assert curve([each for each in results if each.row.kind == "none"]) == {
+    assert curve([each for each in results if each.condition.kind == "none"]) == {
         100: [10.0, 14.0],
         200: [20.0, 24.0],
     }
@@ -37,15 +37,15 @@ def test_an_added_kind_has_its_own_time_and_colour(results, times):
 
 def test_a_row_that_stopped_early_has_empty_cells(results, times):
     made = section(results, [times])
-    rows = {row[0]: row[1:] for row in made.rows}
+    conditions = {condition[0]: condition[1:] for condition in made.rows}
     assert made.columns == ["dev BLEU after N updates", "N = 100", "N = 200", "N = 300"]
-    assert rows["Baseline"] == ["12.0", "22.0", ""]
-    assert rows["RMSNorm"] == ["10.0", "20.0", "15.0"]
+    assert conditions["Baseline"] == ["12.0", "22.0", ""]
+    assert conditions["RMSNorm"] == ["10.0", "20.0", "15.0"]
 
 
 def test_a_long_training_has_a_limited_number_of_columns(times):
     made = section(
-        [make_result(ROWS["rmsnorm"], bleu=[float(number) for number in range(25)])], [times]
+        [make_result(CONDITIONS["rmsnorm"], bleu=[float(number) for number in range(25)])], [times]
     )
     assert made.columns[1:] == [f"N = {update:,}" for update in range(100, 2501, 300)]
     assert made.rows[0][-1] == "24.0"
@@ -53,7 +53,7 @@ def test_a_long_training_has_a_limited_number_of_columns(times):
 
 
 def test_training_losses_are_drawn_and_the_published_told(times):
-    result = make_result(ROWS["layernorm"])
+    result = make_result(CONDITIONS["layernorm"])
     for number, each in enumerate(result.log["validations"], 1):
         each["train_loss"] = 6 / number
     made = section([result], [times])
@@ -74,12 +74,14 @@ def test_the_range_of_the_seeds_is_shaded(results):
 
 
 def test_without_rows_of_table_2_there_is_no_section(results, times):
-    assert section([each for each in results if each.row.section != "main"], [times]) is None
+    assert section([each for each in results if each.condition.section != "main"], [times]) is None
 
 
 @pytest.mark.parametrize("worst, scale", [(8.0, "linear"), (80.0, "log")])
 def test_losses_that_diverge_make_the_axis_logarithmic(worst, scale):
-    results = [make_result(row) for row in (ROWS["none"], ROWS["layernorm"])]
+    results = [
+        make_result(condition) for condition in (CONDITIONS["none"], CONDITIONS["layernorm"])
+    ]
     for result, loss in zip(results, (worst, 4.0), strict=True):
         for each in result.log["validations"]:
             each["train_loss"] = loss

@@ -2,9 +2,9 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from experiments.translation.row import Row
+from experiments.translation.condition import Condition
 from experiments.translation.sections.shared import mean_share
-from tests.experiments.translation.conftest import ROWS, make_result
+from tests.experiments.translation.conftest import CONDITIONS, make_result
 
 
 def shares(*by_update):
@@ -18,8 +18,12 @@ def shares(*by_update):
 @pytest.fixture
 def measured():
     return [
-        make_result(ROWS["rmsnorm"], 1, mean_share=shares([0.01, 0.03], [0.05, 0.07], [0.1, 0.5])),
-        make_result(ROWS["rmsnorm"], 2, mean_share=shares([0.01, 0.03], [0.07, 0.09], [0.3, 0.5])),
+        make_result(
+            CONDITIONS["rmsnorm"], 1, mean_share=shares([0.01, 0.03], [0.05, 0.07], [0.1, 0.5])
+        ),
+        make_result(
+            CONDITIONS["rmsnorm"], 2, mean_share=shares([0.01, 0.03], [0.07, 0.09], [0.3, 0.5])
+        ),
     ]
 
 
@@ -35,19 +39,25 @@ def test_the_end_of_a_post_norm_stack_has_no_norm():
     }
 
     def share(position):
-        row = Row("none", "none", kind="none", options={"transformer_norm_position": position})
-        return mean_share([make_result(row, options=row.options, mean_share=measured)]).rows[0][2]
+        condition = Condition(
+            "none", "none", kind="none", options={"transformer_norm_position": position}
+        )
+        return mean_share(
+            [make_result(condition, options=condition.options, mean_share=measured)]
+        ).rows[0][2]
 
     assert share("post") == "10.0%"
     assert share("pre") == "63.3%"
 
 
 def test_an_update_that_a_seed_lacks_is_left_out(measured):
-    short = make_result(ROWS["rmsnorm"], 3, mean_share=shares([0.01, 0.03], [0.1, 0.2]))
+    short = make_result(CONDITIONS["rmsnorm"], 3, mean_share=shares([0.01, 0.03], [0.1, 0.2]))
     other = make_result(
-        ROWS["layernorm"], 1, mean_share=shares([0.01, 0.03], [0.1, 0.2], [0.2, 0.4])
+        CONDITIONS["layernorm"], 1, mean_share=shares([0.01, 0.03], [0.1, 0.2], [0.2, 0.4])
     )
-    cells = {row[0]: row[2:] for row in mean_share([*measured, short, other]).rows}
+    cells = {
+        condition[0]: condition[2:] for condition in mean_share([*measured, short, other]).rows
+    }
     assert cells["RMSNorm"][2] == ""
     assert cells["LayerNorm"][2] == "30.0%"
 

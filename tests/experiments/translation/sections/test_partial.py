@@ -4,16 +4,16 @@ pytest.importorskip("matplotlib")
 
 from matplotlib.figure import Figure
 
-from experiments.translation.row import Row
+from experiments.translation.condition import Condition
 from experiments.translation.sections.partial import section
 from tests.experiments.translation.conftest import make_result
 
-USUAL = Row("rmsnorm", "RMSNorm", kind="rmsnorm")
-TENTH = Row("tenth", "a tenth", build=lambda name: None, partial=0.1, step_size_of="rmsnorm")
+USUAL = Condition("rmsnorm", "RMSNorm", kind="rmsnorm")
+TENTH = Condition("tenth", "a tenth", build=lambda name: None, partial=0.1, step_size_of="rmsnorm")
 
 
-def seeds(row, *bleu):
-    return [make_result(row, seed, bleu=[best]) for seed, best in enumerate(bleu, 1)]
+def seeds(condition, *bleu):
+    return [make_result(condition, seed, bleu=[best]) for seed, best in enumerate(bleu, 1)]
 
 
 def test_a_part_is_compared_with_rmsnorm_seed_by_seed():
@@ -39,4 +39,6 @@ def test_a_single_seed_has_no_interval():
 
 
 def test_without_a_part_there_is_no_section(results):
-    assert section([each for each in results if each.row.section in ("main", "centre")]) is None
+    assert (
+        section([each for each in results if each.condition.section in ("main", "centre")]) is None
+    )

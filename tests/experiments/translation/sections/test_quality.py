@@ -3,34 +3,36 @@ import pytest
 pytest.importorskip("matplotlib")
 
 
-from experiments.translation.row import Row
+from experiments.translation.condition import Condition
 from experiments.translation.sections.quality import section
 from nmt.config import Config
-from tests.experiments.translation.conftest import ROWS, make_result
+from tests.experiments.translation.conftest import CONDITIONS, make_result
 
 
 @pytest.fixture
-def rows(results):
+def conditions(results):
     return cells_of(section(results))
 
 
 def cells_of(made):
-    return {row[0]: dict(zip(made.columns, row, strict=True)) for row in made.rows}
+    return {
+        condition[0]: dict(zip(made.columns, condition, strict=True)) for condition in made.rows
+    }
 
 
-def test_the_table_has_only_its_own_rows(rows):
-    assert list(rows) == ["Baseline", "LayerNorm", "RMSNorm", "pRMSNorm", "Mine"]
+def test_the_table_has_only_its_own_rows(conditions):
+    assert list(conditions) == ["Baseline", "LayerNorm", "RMSNorm", "pRMSNorm", "Mine"]
 
 
-def test_bleu_is_that_of_the_best_validation_its_tests_and_the_last_validation(rows):
-    rmsnorm = rows["RMSNorm"]
+def test_bleu_is_that_of_the_best_validation_its_tests_and_the_last_validation(conditions):
+    rmsnorm = conditions["RMSNorm"]
     heads = [
         "dev BLEU, tested checkpoint",
         "news BLEU, tested checkpoint",
         "dev BLEU, last checkpoint",
     ]
     assert [rmsnorm[head] for head in heads] == ["20.0", "19.0", "15.0"]
-    assert (rows["Baseline"]["seeds"], rows["Baseline"][heads[0]]) == (
+    assert (conditions["Baseline"]["seeds"], conditions["Baseline"][heads[0]]) == (
         "2",
         "22.0 (sd 2.8)",
     )  # of 20 and 24
@@ -39,8 +41,8 @@ def test_bleu_is_that_of_the_best_validation_its_tests_and_the_last_validation(r
 def test_every_row_has_its_step_size_and_epsilon(results):
     results[0].log["options"].update(learning_rate=0.5, adam_epsilon=0.25)
     found = {
-        name: row["learning rate, Adam's epsilon"]
-        for name, row in cells_of(section(results)).items()
+        name: condition["learning rate, Adam's epsilon"]
+        for name, condition in cells_of(section(results)).items()
     }
     assert (found["Baseline"], found["RMSNorm"]) == ("0.5, 0.25", "default, 1e-08")
 
@@ -53,34 +55,35 @@ def test_the_beam_size_of_the_trainings_is_named(results):
 
 @pytest.mark.parametrize(("bleu", "verdict"), [((0.5, 0.9), "shown"), ((0.5, 1.5), "the opposite")])
 def test_a_transformer_without_a_norm_fails_below_one_bleu(bleu, verdict):
-    row = Row("post-none", "no norm, post", kind="none", model_type="transformer")
-    made = section([make_result(row, seed, bleu=[best]) for seed, best in enumerate(bleu, 1)])
+    condition = Condition("post-none", "no norm, post", kind="none", model_type="transformer")
+    made = section([make_result(condition, seed, bleu=[best]) for seed, best in enumerate(bleu, 1)])
     assert (made.name, made.title) == ("table4", "Translation quality (Table 4)")
     assert made.claims[0].verdict.startswith(f"{verdict} for ")
 
 
 def test_without_rows_of_table_2_there_is_no_section(results):
-    assert section([each for each in results if each.row.section != "main"]) is None
+    assert section([each for each in results if each.condition.section != "main"]) is None
 
 
 def test_the_epsilon_of_adam_is_that_of_the_options_or_the_default_of_train():
     given = make_result(
-        ROWS["rmsnorm"], options={"state_size": 32, "embedding_size": 16, "adam_epsilon": 1e-3}
+        CONDITIONS["rmsnorm"],
+        options={"state_size": 32, "embedding_size": 16, "adam_epsilon": 1e-3},
     )
-    (row,) = cells_of(section([given])).values()
-    assert row["learning rate, Adam's epsilon"] == "default, 0.001"
-    (row,) = cells_of(section([make_result(ROWS["rmsnorm"])])).values()
+    (condition,) = cells_of(section([given])).values()
+    assert condition["learning rate, Adam's epsilon"] == "default, 0.001"
+    (condition,) = cells_of(section([make_result(CONDITIONS["rmsnorm"])])).values()
     assert (
-        float(row["learning rate, Adam's epsilon"].split()[-1])
+        float(condition["learning rate, Adam's epsilon"].split()[-1])
         == Config.__dataclass_fields__["adam_epsilon"].default
     )
 
 
 def test_rows_have_the_papers_bleu_but_added_rows_have_none(results):
-    added = results[0]._replace(row=Row("added", "RMSNorm, added", kind="rmsnorm"))
+    added = results[0]._replace(condition=Condition("added", "RMSNorm, added", kind="rmsnorm"))
     found = {
-        name: row["paper: BLEU 2014, 2017"]
-        for name, row in cells_of(section([*results, added])).items()
+        name: condition["paper: BLEU 2014, 2017"]
+        for name, condition in cells_of(section([*results, added])).items()
     }
     assert found["RMSNorm"] == "22.4, 23.7"
     assert found["Mine"] == found["RMSNorm, added"] == ""

@@ -2,21 +2,25 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
+from experiments.translation.condition import Condition
 from experiments.translation.measure import AGAIN
-from experiments.translation.row import Row
 from experiments.translation.sections.speed import section
 from tests.experiments.translation.conftest import make_result
 
 
 def cells_of(made):
-    return {row[0]: row[1:] for row in made.rows}
+    return {condition[0]: condition[1:] for condition in made.rows}
 
 
 def test_rows_have_their_time_and_the_papers_ratio(results, times):
-    rows = cells_of(section(results, [times]))
-    assert rows["RMSNorm"] == ["750.0", "0.75 [0.50, 0.75]", "0.75"]  # the paper's: 501 of 665
-    assert rows["without a norm"][-1] == "0.60"
-    assert "Mine" not in rows  # it was not timed
+    conditions = cells_of(section(results, [times]))
+    assert conditions["RMSNorm"] == [
+        "750.0",
+        "0.75 [0.50, 0.75]",
+        "0.75",
+    ]  # the paper's: 501 of 665
+    assert conditions["without a norm"][-1] == "0.60"
+    assert "Mine" not in conditions  # it was not timed
     assert len(section(results, [times]).claims) == 2  # RMSNorm and pRMSNorm
 
 
@@ -27,18 +31,18 @@ def test_an_added_kind_has_its_time_and_no_published_one(results, times):
 
 def test_without_measured_seconds_there_is_no_section(results, times):
     assert section(results, []) is None
-    assert section([each for each in results if each.row.section != "main"], [times]) is None
+    assert section([each for each in results if each.condition.section != "main"], [times]) is None
     del times["updates"]["float32"][AGAIN]  # as before LayerNorm was timed twice
     assert section(results, [times]) is None
 
 
 def test_a_kind_is_shown_once_however_many_rows_have_it(times):
-    rows = [
-        Row(f"{position}-{kind}", f"{kind}, {position}", kind=kind, model_type="transformer")
+    conditions = [
+        Condition(f"{position}-{kind}", f"{kind}, {position}", kind=kind, model_type="transformer")
         for position in ("post", "pre")
         for kind in ("layernorm", "rmsnorm")
     ]
-    made = section([make_result(row) for row in rows], [times])
+    made = section([make_result(condition) for condition in conditions], [times])
     assert [cells[0] for cells in made.rows] == [
         "layernorm, post",
         "rmsnorm, post",

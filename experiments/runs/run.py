@@ -1,0 +1,139 @@
+"""A condition is one kind of normalization in a task; a run is one training of a condition."""
+
+import importlib
+import itertools
+import math
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from nmt.errors import UserError
+
+if TYPE_CHECKING:
+    import keras
+
+GRID_SEED = 0  # seed of the runs that choose the learning rate; only their own section reports them
+SEEDS = (1, 2, 3, 4, 5)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One condition of a task's tables, trained once for each seed."""
+
+    name: str  # name of its runs and their logs
+    label: str  # its name in the report
+    norm: "Callable[[str], keras.layers.Layer] | None"  # builds the normalization from a layer name; `None` for none
+    paper: bool = False  # whether it is the paper's, and its name a key of `styles.KINDS`
+    options: Mapping[str, Any] = field(
+        default_factory=dict, hash=False
+    )  # model options that only this condition has
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A way to train all conditions of a task: batch size and number of updates."""
+
+    name: str  # part of the names of its runs
+    label: str  # its name in the report
+    batch_size: int  # examples in a batch
+    updates: int  # updates of a training
+    window: int  # updates over which a training loss is averaged
+    validate_every: int  # updates between two validations, a multiple of `window`
+    options: Mapping[str, Any] = field(
+        default_factory=dict, hash=False
+    )  # what else only this setting has
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training."""
+
+    condition: Condition
+    setting: Setting
+    seed: int
+    step_size: float
+
+    @property
+    def name(self) -> str:
+        """Name of its log."""
+        last = f"step-{self.step_size:.2g}" if self.seed == GRID_SEED else str(self.seed)
+        return f"{self.condition.name}-{self.setting.name}-{last}"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Values that a log must share with this run to be its log."""
+        sizes = {
+            name: getattr(self.setting, name)
+            for name in ("batch_size", "updates", "window", "validate_every")
+        }
+        condition = {"row": self.condition.name, **self.condition.options}
+        return {
+            **condition,
+            **sizes,
+            **self.setting.options,
+            "seed": self.seed,
+            "step_size": self.step_size,
+        }
+
+    def options_of(self, log: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Returns these values of a log."""
+        return log["options"]
+
+
+def conditions_of(package: ModuleType) -> list:
+    """Returns the `CONDITIONS` of a package and of every module in it.
+
+    Raises:
+        UserError: Two conditions have the same name.
+    """
+    files = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
+    modules = [package, *(importlib.import_module(f"{package.__name__}.{name}") for name in files)]
+    found = list(itertools.chain(*(module.CONDITIONS for module in modules)))
+    names = [condition.name for condition in found]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise UserError(
+            f"more than one row is named {', '.join(sorted(twice))}; give each a name of its own"
+        )
+    return found
+
+
+def grid_runs(
+    conditions: Iterable[Condition], settings: Iterable[Setting], step_sizes: Sequence[float]
+) -> list[Run]:
+    """Returns the runs of every condition and setting with every learning rate of the grid."""
+    which = itertools.product(settings, step_sizes, conditions)
+    return [Run(condition, setting, GRID_SEED, each) for setting, each, condition in which]
+
+
+def best_step_sizes(
+    logs: Mapping[Run, Mapping[str, Any]], metric: str, step_sizes: Sequence[float]
+) -> dict[tuple[Condition, Setting], float]:
+    """Returns the rate with the best validation for each condition and setting whose runs with all rates are done."""
+    found: dict[tuple[Condition, Setting], dict[float, float]] = {}
+    for run, log in logs.items():
+        if run.seed == GRID_SEED:
+            found.setdefault((run.condition, run.setting), {})[run.step_size] = lowest(log, metric)
+    return {
+        key: min(each, key=each.get) for key, each in found.items() if len(each) == len(step_sizes)
+    }
+
+
+def lowest(log: Mapping[str, Any], metric: str) -> float:
+    """Returns the lowest value of a metric in the validations of a log."""
+    return min(or_infinite(each[metric]) for each in log["validations"])
+
+
+def or_infinite(value: float) -> float:
+    """Returns the value of a metric, or infinity if it is not a number, which is then never the lowest."""
+    return math.inf if math.isnan(value) else value
+
+
+def seed_runs(
+    step_sizes: Mapping[tuple[Condition, Setting], float], seeds: Sequence[int] = SEEDS
+) -> list[Run]:
+    """Returns the reported runs, ordered by seed."""
+    which = itertools.product(seeds, step_sizes.items())
+    return [Run(*key, seed, step_size) for seed, (key, step_size) in which]

@@ -1,0 +1,208 @@
+"""Keeps a log of every run, and makes the runs that have none."""
+
+import functools
+import json
+import math
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from tqdm import tqdm
+
+from nmt.errors import UserError
+from nmt.storage.files import atomic_write, read_json
+
+from .machine import Restart, memory, usable_cores
+
+ROOT = Path(__file__).parents[2]
+
+
+class Training(Protocol):
+    """What a store must know of a training. It can be a key of a dictionary."""
+
+    name: str  # of its log
+    options: Mapping[str, Any]  # values that a log must share with it to be its log
+
+    def options_of(self, log: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Returns these values of a log."""
+
+
+class LogStore:
+    """The logs of a task: one JSON file for each run that is done.
+
+    Args:
+        task: Name of the task.
+        root: The checkout.
+    """
+
+    def __init__(self, task: str, root: Path = ROOT):
+        self.logs = root / "experiments" / "logs" / task
+        self.work = root / "runs" / "reproduce" / task
+        self.report = root / "runs" / "report"
+        commit_of_checkout()  # caches the commit of the loaded code, before another one is checked out
+
+    most_memory = 4 << 30  # bytes that trainings may leave behind
+
+    @functools.cached_property
+    def _memory(self) -> int:
+        """The memory before the first training of this process."""
+        return memory()
+
+    def folder(self, run: Training) -> Path:
+        """Returns the folder of the checkpoints of a run."""
+        return self.work / run.name
+
+    def read(self, run: Training) -> dict[str, Any] | None:
+        """Returns the log of a training, or `None` if it is not done.
+
+        Raises:
+            UserError: The log has other options.
+        """
+        log = self.read_file(run.name)
+        if not log:
+            return None
+        self.require_same(self.logs / f"{run.name}.json", run.options_of(log), run.options)
+        return log
+
+    def require_same(self, path: Path, was: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+        """Refuses earlier work in a file that was done with other values.
+
+        Raises:
+            UserError: They differ by more than rounding.
+        """
+        names = sorted(
+            name
+            for name in was.keys() | wanted.keys()
+            if not _same(was.get(name), wanted.get(name))
+        )
+        if names:
+            changed = ", ".join(
+                f"{name} was {was.get(name)!r} and is now {wanted.get(name)!r}" for name in names
+            )
+            raise UserError(
+                f"{path}: {changed}; move {self.logs} and {self.work} away, or restore the earlier values"
+            )
+
+    def keep(self, run: Training, log: Mapping[str, Any]) -> None:
+        """Writes the log of a run and removes its checkpoints."""
+        self.write(run.name, {"options": run.options, **provenance(), **log})
+        shutil.rmtree(self.folder(run), ignore_errors=True)
+
+    def write(self, name: str, content: Mapping[str, Any]) -> None:
+        """Writes a JSON file beside the logs."""
+        self.logs.mkdir(parents=True, exist_ok=True)
+        with atomic_write(self.logs / f"{name}.json") as file:
+            json.dump(content, file, indent=1)
+            file.write("\n")
+
+    def read_file(self, name: str) -> dict[str, Any] | None:
+        """Returns the content of a JSON file beside the logs, or `None`."""
+        path = self.logs / f"{name}.json"
+        return read_json(path) if path.exists() else None
+
+    def read_times(self) -> list[dict[str, Any]]:
+        """Returns the times of the updates that each process measured."""
+        found = self.read_file("times") or {"processes": []}
+        return found.get("processes", [found])  # older files have one
+
+    def write_times(self, processes: Sequence[Mapping[str, Any]]) -> None:
+        """Writes the times of the updates that each process measured."""
+        self.write("times", {"processes": processes})
+
+    def read_all(self, runs: Iterable[Training]) -> dict[Training, dict[str, Any]]:
+        """Returns the logs of the runs that are done."""
+        found = {run: self.read(run) for run in runs}
+        return {run: log for run, log in found.items() if log}
+
+    def make_all(
+        self,
+        runs: Sequence[Training],
+        make: Callable[[Training, Path], Mapping[str, Any]],
+        minutes: float = 0,
+    ) -> dict[str, str]:
+        """Makes the trainings that are not done, and says before how long that takes.
+
+        One that fails does not stop the others.
+
+        Args:
+            runs: The trainings, in order.
+            make: Makes a training, from the checkpoints in a folder if it has any, and returns the
+                values of its log.
+            minutes: How long a training took on two cores; 0 if that is not known.
+
+        Returns:
+            The reason of each failure, by the name of the training.
+
+        Raises:
+            UserError: A log has other options.
+            Restart: Trainings have left much memory behind; the next call, in a new process, goes
+                on.
+        """
+        failed: dict[str, str] = {}
+        missing = [run for run in runs if not self.read(run)]
+        if missing:
+            print(_announcement(self.logs.name, len(missing), minutes), file=sys.stderr)
+        bar = tqdm(missing, unit=" trainings", initial=len(runs) - len(missing), total=len(runs))
+        for run in bar:
+            if memory() - self._memory > self.most_memory:
+                raise Restart
+            bar.set_description(run.name)
+            try:
+                self.keep(run, make(run, self.folder(run)))
+            except UserError as error:
+                failed[run.name] = str(error)
+        return failed
+
+
+def _announcement(name: str, count: int, minutes: float) -> str:
+    """Returns what is trained now and how long it takes."""
+    trains = f"{name}: trains {count} network{'s' * (count != 1)}"
+    if not minutes:
+        return f"{trains}; how long that takes was never measured"
+    return f"{trains}, about {count * minutes / 60:.1f} hours on two cores; a second call continues"
+
+
+def provenance() -> dict[str, Any]:
+    """Returns the commit, the library versions and the number of cores.
+
+    The logs of the kept reports have the number of cores of the machine.
+    """
+    import keras  # not at the top, because only trainings need them
+    import numpy as np
+    import tensorflow as tf
+
+    return {
+        "commit": commit_of_checkout(),
+        "versions": {module.__name__: module.__version__ for module in (tf, keras, np)},
+        "cores": usable_cores(),
+    }
+
+
+@functools.cache
+def commit_of_checkout(root: Path = ROOT) -> str:
+    """Returns the commit of the checkout at the first call, with a plus if a tracked file has changed, or `unknown`."""
+    return read_commit(root, "--untracked-files=no")
+
+
+def read_commit(root: Path, *which: str) -> str:
+    """Returns the commit of a checkout, with a plus if a file has changed, or `unknown`.
+
+    Args:
+        root: The checkout.
+        *which: Arguments of `git status` that say which files count.
+    """
+    git = ["git", "-C", str(root)]
+    head = subprocess.run(
+        [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True
+    ).stdout.strip()
+    changed = subprocess.run([*git, "status", "--porcelain", *which], capture_output=True).stdout
+    return f"{head or 'unknown'}{'+' if changed else ''}"
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Returns whether two values are equal; two numbers may differ by rounding, as 0.009 and 3 times 0.003."""
+    numbers = isinstance(one, float) and isinstance(other, float)
+    return math.isclose(one, other) if numbers else one == other

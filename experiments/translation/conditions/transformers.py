@@ -1,0 +1,43 @@
+"""The paper's Table 4, translation with a Transformer: each kind after the residual sums, and two
+kinds before them.
+
+A condition without a norm takes steps smaller than those of a grid: only large ones might make it
+diverge. Two conditions have more updates, because models with norms after the residual sums learn slowly.
+"""
+
+from ..condition import Condition
+
+_KINDS = {
+    "none": "without a norm",
+    "layernorm": "LayerNorm",
+    "rmsnorm": "RMSNorm",
+    "prmsnorm": "pRMSNorm",
+}
+
+
+_LONGER = {"learning_rate": 0.003, "finish_after": 1800, "valid_freq": 300}
+
+
+def _row(
+    position: str, kind: str, name: str = "", label: str = "", seeds: int = 3, **options: float
+) -> Condition:
+    """Returns a condition; `name` and `label` are added to its own, and `options` to that of its position."""
+    return Condition(
+        f"{position}-{kind}{name}",
+        f"{_KINDS[kind]} ({position}{label})",
+        kind=kind,
+        seeds=seeds,
+        options={"transformer_norm_position": position, **options},
+        model_type="transformer",
+    )
+
+
+CONDITIONS = [
+    *(_row("post", kind) for kind in _KINDS),
+    *(_row("pre", kind) for kind in ("layernorm", "rmsnorm")),
+    _row("post", "none", "-small-steps", ", small steps", seeds=1, learning_rate=0.0001),
+    *(
+        _row("post", kind, "-longer", ", 1,800 updates", **_LONGER)
+        for kind in ("layernorm", "rmsnorm")
+    ),
+]

@@ -1,1 +1,0 @@
-"""Trainings of Keras models by kind of normalization and seed; `book.py` keeps the logs of all tasks."""

@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+pytest.importorskip("scipy")
+
+from experiments.reporting.speed import AGAIN, PROCESSES
+from experiments.runs import experiment
+from experiments.runs.experiment import Experiment, time_updates
+from experiments.runs.machine import Restart
+from experiments.runs.store import LogStore
+from tests.experiments.runs.conftest import EXPERIMENT, Signs
+
+
+@pytest.mark.slow
+def test_every_row_is_timed_with_and_without_xla_and_layernorm_twice():
+    found = time_updates(EXPERIMENT, Signs())
+    assert found["seconds"].keys() == {"small"}
+    for seconds in found["seconds"]["small"].values():
+        assert list(seconds) == ["layernorm", "rmsnorm", AGAIN]
+        assert np.all(np.array(list(seconds.values())) > 0)
+        assert all(len(each) == 2 for each in seconds.values())
+    assert list(found["seconds"]["small"]) == ["XLA", "plain"]
+
+
+@pytest.mark.parametrize("setting, kind", [("small", "layernorm"), ("another", "rmsnorm")])
+def test_a_row_or_a_setting_that_no_process_has_timed_is_timed_with_all_others(
+    setting, kind, store, monkeypatch, tmp_path
+):
+    def times(*kinds, setting="small"):
+        return {"seconds": {setting: {"XLA": {kind: [1.0] for kind in kinds}}}}
+
+    monkeypatch.setattr(LogStore, "make_all", lambda *_: {})
+    monkeypatch.setattr(experiment, "time_updates", lambda *_: times("layernorm", "rmsnorm", AGAIN))
+    monkeypatch.setattr(Experiment, "report", lambda *_: None)
+    store.write_times([times("layernorm", kind, AGAIN, setting=setting)] * PROCESSES)
+    for count in range(1, PROCESSES + 1):
+        with pytest.raises(Restart):
+            EXPERIMENT.reproduce("", so_far=False, root=tmp_path)
+        assert store.read_times() == [times("layernorm", "rmsnorm", AGAIN)] * count
+    monkeypatch.setattr(experiment, "told", lambda _: "")
+    EXPERIMENT.reproduce("", so_far=False, root=tmp_path)  # once more, without a restart
