@@ -104,7 +104,7 @@ def networks_of(name):
 
 
 def conditions_of(name):
-    return {condition.name: condition for condition in task_of(name).EXPERIMENT.rows}
+    return {condition.name: condition for condition in task_of(name).EXPERIMENT.conditions}
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_everything_is_trained_measured_and_reported_once(name, tmp_path):
     conditions = [conditions_of(name)[kind] for kind in ("layernorm", "rmsnorm")]
     changed = {
         "settings": [SETTING],
-        "rows": conditions,
+        "conditions": conditions,
         "seeds": (1, 2),
         "rounds": 2,
         "load": lambda data: networks,

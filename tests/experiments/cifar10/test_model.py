@@ -25,7 +25,7 @@ def first_kernel(model):
     return (layer.direction if isinstance(layer, WeightNormalizedConv2D) else layer.kernel).numpy()
 
 
-@pytest.mark.parametrize("row", CONDITIONS.values(), ids=lambda condition: condition.name)
+@pytest.mark.parametrize("condition", CONDITIONS.values(), ids=lambda condition: condition.name)
 def test_every_row_maps_images_to_ten_logits_and_starts_from_the_same_kernels(condition):
     model = small(condition)
     assert model.output_shape == (None, 10)

@@ -20,7 +20,7 @@ def images(count=4):
     return (np.random.default_rng(0).random((count, 9)) < 0.5).astype(np.float32)
 
 
-@pytest.mark.parametrize("row", quick_one_of(len(CONDITIONS), CONDITIONS))
+@pytest.mark.parametrize("condition", quick_one_of(len(CONDITIONS), CONDITIONS))
 def test_initial_weights_and_noise_depend_on_the_seed_alone(condition):
     def kernel(model):
         return model.get_layer("drawing").cell.encoder.kernel.numpy()

@@ -75,7 +75,7 @@ def test_a_correlation_near_one_gives_a_finite_loss():
     assert np.isfinite(negative_log_likelihood(np.zeros((1, 1, 3), np.float32), found)).all()
 
 
-@pytest.mark.parametrize("row", CONDITIONS)
+@pytest.mark.parametrize("condition", CONDITIONS)
 def test_initial_weights_depend_on_the_seed_alone(condition):
     def kernel(model):
         return model.get_layer("second").cell.kernel.numpy()
@@ -84,7 +84,7 @@ def test_initial_weights_depend_on_the_seed_alone(condition):
     assert np.abs(kernel(small(condition, 2)) - kernel(small("none"))).max() > 0
 
 
-@pytest.mark.parametrize("row", CONDITIONS)
+@pytest.mark.parametrize("condition", CONDITIONS)
 def test_a_prediction_depends_on_earlier_points_alone(condition):
     points = np.random.default_rng(0).normal(size=(1, 6, 3)).astype(np.float32)
     changed = points.copy()

@@ -22,7 +22,7 @@ def test_rows_have_the_kinds_of_both_papers():
     )
 
 
-@pytest.mark.parametrize("row", CONDITIONS.values(), ids=lambda condition: condition.name)
+@pytest.mark.parametrize("condition", CONDITIONS.values(), ids=lambda condition: condition.name)
 def test_initial_weights_depend_on_the_seed_alone(condition):
     kernels = [
         small(condition, seed).get_layer(name).kernel.numpy()
@@ -40,7 +40,7 @@ def test_initial_weights_depend_on_the_seed_alone(condition):
         assert np.abs(kernel - other).max() > 0
 
 
-@pytest.mark.parametrize("row", CONDITIONS.values(), ids=lambda condition: condition.name)
+@pytest.mark.parametrize("condition", CONDITIONS.values(), ids=lambda condition: condition.name)
 def test_a_hidden_layer_is_the_norm_of_the_product_and_a_relu(condition):
     model = small(condition)
     images = np.random.default_rng(0).random((5, 16)).astype(np.float32)

@@ -16,7 +16,7 @@ def small(condition, seed=1):
     return build_model(condition, 1e-3, seed, features=7, units=4, word_units=3)
 
 
-@pytest.mark.parametrize("row", CONDITIONS.values(), ids=lambda condition: condition.name)
+@pytest.mark.parametrize("condition", CONDITIONS.values(), ids=lambda condition: condition.name)
 def test_initial_weights_depend_on_the_seed_alone(condition):
     kernels = [small(condition, seed).get_layer("gru").cell.kernel.numpy() for seed in (1, 2)]
     expected = small(CONDITIONS["none"]).get_layer("gru").cell.kernel.numpy()

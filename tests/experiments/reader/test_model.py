@@ -65,7 +65,7 @@ def test_logits_stay_with_their_entities():
     assert len(set(drawn.argmax(-1))) > 1
 
 
-@pytest.mark.parametrize("row", CONDITIONS)
+@pytest.mark.parametrize("condition", CONDITIONS)
 def test_initial_weights_depend_on_the_seed_alone(condition):
     def kernel(model):
         return model.get_layer("entities").kernel.numpy()
@@ -109,7 +109,7 @@ def test_the_output_follows_the_equations():
         )
 
 
-@pytest.mark.parametrize("row", quick_one_of(3, CONDITIONS))
+@pytest.mark.parametrize("condition", quick_one_of(3, CONDITIONS))
 def test_padding_of_questions_does_not_enter(condition):
     model = small(condition)
     (passages, questions) = texts(2)
@@ -176,7 +176,7 @@ def test_the_network_finds_the_entity_after_a_mark():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("row", ["rmsnorm", "batchnorm-everywhere"])
+@pytest.mark.parametrize("condition", ["rmsnorm", "batchnorm-everywhere"])
 def test_a_trained_model_is_saved_and_loaded(tmp_path, condition):
     model = small(condition)
     model.fit(texts(), np.zeros(4), verbose=0)

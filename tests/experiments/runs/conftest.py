@@ -65,7 +65,7 @@ def with_signs(inputs):
 EXPERIMENT = Experiment(
     name="small",
     title="Small",
-    rows=CONDITIONS,
+    conditions=CONDITIONS,
     settings=[SETTING],
     step_sizes=(0.003, 0.01, 0.03),
     metric="nll",

@@ -6,7 +6,7 @@ from nmt.errors import UserError
 from rmsnorm_tf import RMSNormGRU, RMSNormLSTM
 
 
-@pytest.mark.parametrize("row", CELL_CONDITIONS, ids=lambda condition: condition.name)
+@pytest.mark.parametrize("condition", CELL_CONDITIONS, ids=lambda condition: condition.name)
 @pytest.mark.parametrize("layer", [RMSNormGRU, RMSNormLSTM])
 def test_options_are_arguments_of_recurrent_layers(condition, layer):
     cell = layer(4, **cell_options(condition)).cell

@@ -20,7 +20,7 @@ from tests.experiments.runs.conftest import CONDITIONS, SETTING
 @pytest.fixture
 def package(monkeypatch):
     """A package of conditions with the file `a`."""
-    found = ModuleType("package_of_rows")
+    found = ModuleType("package_of_conditions")
     found.__path__ = []
     monkeypatch.setattr("pkgutil.iter_modules", lambda path: [SimpleNamespace(name="a")])
 
@@ -29,7 +29,7 @@ def package(monkeypatch):
             [Condition(name, name, None) for name in names] for names in (own, added)
         )
         monkeypatch.setitem(
-            sys.modules, "package_of_rows.a", SimpleNamespace(CONDITIONS=conditions)
+            sys.modules, "package_of_conditions.a", SimpleNamespace(CONDITIONS=conditions)
         )
         return found
 

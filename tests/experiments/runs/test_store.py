@@ -26,7 +26,7 @@ def test_a_log_has_options_values_and_provenance(store, run):
     [
         ({"setting": replace(SETTING, updates=20)}, "updates was 10 and is now 20"),
         (
-            {"row": Condition("rmsnorm", "RMSNorm", None, options={"wide": True})},
+            {"condition": Condition("rmsnorm", "RMSNorm", None, options={"wide": True})},
             "wide was None and is now True",
         ),
     ],

@@ -36,7 +36,7 @@ def test_the_loss_is_the_mean_over_words_without_padding():
     )
 
 
-@pytest.mark.parametrize("row", CONDITIONS)
+@pytest.mark.parametrize("condition", CONDITIONS)
 def test_initial_weights_depend_on_the_seed_alone(condition):
     def kernel(model):
         return model.get_layer("after").cell.kernel.numpy()

@@ -69,14 +69,14 @@ def test_a_folder_has_the_declaration_of_its_name(folder, declared):
 
 
 def test_a_corpus_may_have_options_for_single_rows(declared):
-    declared("mine", rows={"layernorm": {"learning_rate": 0.5}})
+    declared("mine", conditions={"layernorm": {"learning_rate": 0.5}})
     adapted = {
         condition.name: condition.options
         for condition in read_corpus("mine").adapt(read_conditions())
     }
     assert adapted["layernorm"] == {"learning_rate": 0.5}
     assert adapted["baseline"] == {}
-    declared("mine", rows={"layernom": {"learning_rate": 0.5}})
+    declared("mine", conditions={"layernom": {"learning_rate": 0.5}})
     with pytest.raises(
         UserError, match="mine has options for layernom, which conditions/ does not have"
     ):
@@ -85,14 +85,14 @@ def test_a_corpus_may_have_options_for_single_rows(declared):
 
 def test_a_corpus_trains_the_rows_of_its_architecture_that_it_does_not_leave_out(declared):
     conditions = [Condition(name, "", kind="none") for name in ("one", "one-more", "two")]
-    declared("mine", without=["*-more"], rows={})
+    declared("mine", without=["*-more"], conditions={})
     assert [condition.name for condition in read_corpus("mine").adapt(conditions)] == ["one", "two"]
     transformer = Condition("three", "", kind="none", model_type="transformer")
     assert [
         condition.name for condition in read_corpus("mine").adapt([*conditions, transformer])
     ] == ["one", "two"]
     options = {**read_corpus("mine").options, "model_type": "transformer"}
-    declared("theirs", options=options, rows={})
+    declared("theirs", options=options, conditions={})
     assert read_corpus("theirs").adapt([*conditions, transformer]) == [transformer]
 
 

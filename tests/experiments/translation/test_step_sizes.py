@@ -54,6 +54,6 @@ def test_the_section_has_the_best_validations():
     assert step_sizes([]) is None
 
 
-@pytest.mark.parametrize("row", CONDITIONS)
+@pytest.mark.parametrize("condition", CONDITIONS)
 def test_a_row_chooses_unless_it_follows_another_or_has_its_own(condition):
     assert condition.chooses == (condition in (ONE, TWO))

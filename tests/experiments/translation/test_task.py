@@ -47,11 +47,11 @@ def tiny(corpus, tmp_path, monkeypatch):
         json.dumps({**declared, "remarks": ["It is tiny."], "seeds": 1})
     )
     monkeypatch.setattr(corpora, "FOLDER", tmp_path / "corpora")
-    monkeypatch.setattr(task, "Place", lambda name, _: Store(name, tmp_path))
+    monkeypatch.setattr(task, "Store", lambda name, _: Store(name, tmp_path))
     return Store("tiny", tmp_path)
 
 
-def rnn_rows():
+def rnn_conditions():
     """Returns the conditions that are trained on it."""
     return [
         condition
@@ -86,9 +86,9 @@ def test_everything_is_trained_measured_and_reported_once(tiny, ran):
     assert len(table.splitlines()) == 2 + len(found["claims"])
     assert "trainings are done" in about
     assert remark == "It is tiny."
-    assert f"{len(rnn_rows())} of {len(rnn_rows())} trainings are done" in text
+    assert f"{len(rnn_conditions())} of {len(rnn_conditions())} trainings are done" in text
     trained, measured = made(ran)
-    assert trained == [f"{condition.name}-1" for condition in rnn_rows()]
+    assert trained == [f"{condition.name}-1" for condition in rnn_conditions()]
     assert len(measured) == PROCESSES
     assert found["versions"] == {"tensorflow": ["2"]}
     assert not found["failed"]
@@ -117,7 +117,7 @@ def test_a_failed_run_is_named_in_the_report_and_tried_again(tiny, ran, monkeypa
     found, text = reported(tiny)
     assert found["failed"] == ["l2norm-1"]
     assert "Failed, and not reported: l2norm-1." in text
-    assert len(made(ran)[0]) == len(rnn_rows()) - 1
+    assert len(made(ran)[0]) == len(rnn_conditions()) - 1
     ran.clear()
     monkeypatch.setattr(runs, "execute", execute)
     command.main()
@@ -127,13 +127,13 @@ def test_a_failed_run_is_named_in_the_report_and_tried_again(tiny, ran, monkeypa
 @pytest.mark.slow
 # One of each sort: the points of the sweep are alike.
 @pytest.mark.parametrize(
-    "row",
+    "condition",
     [
         pytest.param(
             condition, id=condition.name, marks=[pytest.mark.slow] * (condition.name != "rmsnorm")
         )
         for condition in {
-            condition.section + condition.kind: condition for condition in rnn_rows()
+            condition.section + condition.kind: condition for condition in rnn_conditions()
         }.values()
     ],
 )
@@ -205,7 +205,7 @@ def test_a_corpus_in_use_is_refused(tiny, ran):
 
 
 def test_only_some_seeds_are_trained_and_nothing_is_measured(tiny, ran, monkeypatch, tmp_path):
-    condition = next(condition for condition in rnn_rows() if condition.name == "rmsnorm")
+    condition = next(condition for condition in rnn_conditions() if condition.name == "rmsnorm")
     monkeypatch.setattr(task, "read_conditions", lambda: [replace(condition, seeds=3)])
     declared = tmp_path / "corpora" / "tiny.json"
     declared.write_text(json.dumps({**json.loads(declared.read_text()), "seeds": 3}))

@@ -34,7 +34,7 @@ def test_rows_are_shown_with_those_of_their_kinds(results):
 
 def test_a_row_is_shown_alone_if_its_kind_is_missing(results):
     made = section([each for each in results if each.condition.name == "moved"])
-    assert [condition[0] for condition in made.rows] == ["RMSNorm, elsewhere"]
+    assert [cells[0] for cells in made.rows] == ["RMSNorm, elsewhere"]
     assert section([each for each in results if each.condition.name != "moved"]) is None
 
 
@@ -57,7 +57,7 @@ def test_the_differences_are_told_for_every_part():
         for kind, bleu in (("layernorm", 20), ("rmsnorm", 20 + gap))
         for result in seeds(moved(kind, part), bleu, bleu + 1)
     ]
-    told = {condition[0]: condition[-1] for condition in section(results).rows}
+    told = {cells[0]: cells[-1] for cells in section(results).rows}
     assert told["rmsnorm, embeddings"] == "+1.0 [+1.0, +1.0]"
     assert told["rmsnorm, matrices"] == "-2.0 [-2.0, -2.0]"
     assert told["layernorm, embeddings"] == ""

@@ -37,7 +37,7 @@ def test_an_added_kind_has_its_own_time_and_colour(results, times):
 
 def test_a_row_that_stopped_early_has_empty_cells(results, times):
     made = section(results, [times])
-    conditions = {condition[0]: condition[1:] for condition in made.rows}
+    conditions = {cells[0]: cells[1:] for cells in made.rows}
     assert made.columns == ["dev BLEU after N updates", "N = 100", "N = 200", "N = 300"]
     assert conditions["Baseline"] == ["12.0", "22.0", ""]
     assert conditions["RMSNorm"] == ["10.0", "20.0", "15.0"]

@@ -55,9 +55,7 @@ def test_an_update_that_a_seed_lacks_is_left_out(measured):
     other = make_result(
         CONDITIONS["layernorm"], 1, mean_share=shares([0.01, 0.03], [0.1, 0.2], [0.2, 0.4])
     )
-    cells = {
-        condition[0]: condition[2:] for condition in mean_share([*measured, short, other]).rows
-    }
+    cells = {cells[0]: cells[2:] for cells in mean_share([*measured, short, other]).rows}
     assert cells["RMSNorm"][2] == ""
     assert cells["LayerNorm"][2] == "30.0%"
 

@@ -15,9 +15,7 @@ def conditions(results):
 
 
 def cells_of(made):
-    return {
-        condition[0]: dict(zip(made.columns, condition, strict=True)) for condition in made.rows
-    }
+    return {cells[0]: dict(zip(made.columns, cells, strict=True)) for cells in made.rows}
 
 
 def test_the_table_has_only_its_own_rows(conditions):
@@ -41,8 +39,8 @@ def test_bleu_is_that_of_the_best_validation_its_tests_and_the_last_validation(c
 def test_every_row_has_its_step_size_and_epsilon(results):
     results[0].log["options"].update(learning_rate=0.5, adam_epsilon=0.25)
     found = {
-        name: condition["learning rate, Adam's epsilon"]
-        for name, condition in cells_of(section(results)).items()
+        name: cells["learning rate, Adam's epsilon"]
+        for name, cells in cells_of(section(results)).items()
     }
     assert (found["Baseline"], found["RMSNorm"]) == ("0.5, 0.25", "default, 1e-08")
 
@@ -70,11 +68,11 @@ def test_the_epsilon_of_adam_is_that_of_the_options_or_the_default_of_train():
         CONDITIONS["rmsnorm"],
         options={"state_size": 32, "embedding_size": 16, "adam_epsilon": 1e-3},
     )
-    (condition,) = cells_of(section([given])).values()
-    assert condition["learning rate, Adam's epsilon"] == "default, 0.001"
-    (condition,) = cells_of(section([make_result(CONDITIONS["rmsnorm"])])).values()
+    (cells,) = cells_of(section([given])).values()
+    assert cells["learning rate, Adam's epsilon"] == "default, 0.001"
+    (cells,) = cells_of(section([make_result(CONDITIONS["rmsnorm"])])).values()
     assert (
-        float(condition["learning rate, Adam's epsilon"].split()[-1])
+        float(cells["learning rate, Adam's epsilon"].split()[-1])
         == Config.__dataclass_fields__["adam_epsilon"].default
     )
 
@@ -82,8 +80,8 @@ def test_the_epsilon_of_adam_is_that_of_the_options_or_the_default_of_train():
 def test_rows_have_the_papers_bleu_but_added_rows_have_none(results):
     added = results[0]._replace(condition=Condition("added", "RMSNorm, added", kind="rmsnorm"))
     found = {
-        name: condition["paper: BLEU 2014, 2017"]
-        for name, condition in cells_of(section([*results, added])).items()
+        name: cells["paper: BLEU 2014, 2017"]
+        for name, cells in cells_of(section([*results, added])).items()
     }
     assert found["RMSNorm"] == "22.4, 23.7"
     assert found["Mine"] == found["RMSNorm, added"] == ""

@@ -9,7 +9,7 @@ from tests.experiments.translation.conftest import make_result
 
 
 def cells_of(made):
-    return {condition[0]: condition[1:] for condition in made.rows}
+    return {cells[0]: cells[1:] for cells in made.rows}
 
 
 def test_rows_have_their_time_and_the_papers_ratio(results, times):
