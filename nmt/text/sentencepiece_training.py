@@ -82,6 +82,8 @@ def changed_characters(text: Files, rule: str, sample_lines: int | None = None) 
     """Returns how often a text, or its sample, has each character that a normalization rule
     changes, the most frequent first.
     """
+    if rule == "identity":  # SentencePiece would print a message about it
+        return {}
     paths = all_shards(text)
     found: collections.Counter[str] = collections.Counter()
     for line in spread(read_lines(*paths), sum(map(count_lines, paths)), sample_lines):
