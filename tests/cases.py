@@ -41,13 +41,16 @@ class Normalize(keras.layers.Layer):
 class Case:
     """A layer, an input for it, and the output by the equation.
 
-    Attributes: name: The id of the test. covers: The public name that the case covers. make: Makes
-        the layer; its outputs have the shape of its inputs. shape: Shape of the input without
-        batch. expected: Maps an input and the layer to the output of the reference. free: Axes,
-        batch included, that may be unknown in the graph. portable: Whether TFLite and ONNX accept
-        the layer. differentiable_when_loaded: Whether its SavedModel has gradients. TensorFlow
-        loses gradients that are defined in
-            a loop.
+    Attributes:
+        name: The id of the test.
+        covers: The public name that the case covers.
+        make: Makes the layer; its outputs have the shape of its inputs.
+        shape: Shape of the input without batch.
+        expected: Maps an input and the layer to the output of the reference.
+        free: Axes, batch included, that may be unknown in the graph.
+        portable: Whether TFLite and ONNX accept the layer.
+        differentiable_when_loaded: Whether its SavedModel has gradients. TensorFlow loses gradients
+            that are defined in a loop.
         roundings: Factor of `TOLERANCE` for the longest chain of operations.
     """
 

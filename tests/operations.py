@@ -15,9 +15,12 @@ CHANNELS = 6
 class Operation:
     """A computation on `[batch, ROWS, CHANNELS]`, whose last axis is normalized afterwards.
 
-    Attributes: function: Maps the tensor, and weights, to another tensor. weights: The shapes of
-        the weights. folds: Whether a LayerNorm behind it is folded. ordered: Whether channel i
-        comes from channel i, so that a gain per channel may move through it.
+    Attributes:
+        function: Maps the tensor, and weights, to another tensor.
+        weights: The shapes of the weights.
+        folds: Whether a LayerNorm behind it is folded.
+        ordered: Whether channel i comes from channel i, so that a gain per channel may move through
+            it.
     """
 
     function: Callable[..., Any]

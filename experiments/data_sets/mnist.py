@@ -29,8 +29,9 @@ def read_mnist(data: str = "", training: int = TRAINING) -> Parts:
         data: A folder with the four files of yann.lecun.com/exdb/mnist, as they are or with `.gz`.
         training: Number of images to train on; the others of the training set are for validation.
 
-    Raises: UserError: A file is missing or is not an IDX file or belongs to other data, or the
-        download failed.
+    Raises:
+        UserError: A file is missing or is not an IDX file or belongs to other data, or the download
+            failed.
     """
     load = keras.datasets.mnist.load_data
     give = "its folder: DATA=/path/to/mnist"

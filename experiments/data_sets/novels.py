@@ -27,11 +27,13 @@ def read_novels(data: str) -> dict[str, list[Sentence]]:
     Args:
         data: The folder. Its files end in `.txt` or `.txt.gz`.
 
-    Returns: The sentences of each novel by the name of its file. A sentence is a list of words and
+    Returns:
+        The sentences of each novel by the name of its file. A sentence is a list of words and
         punctuation marks.
 
-    Raises: UserError: The folder is not given, has no such files, or one of them twice, or one
-        cannot be read.
+    Raises:
+        UserError: The folder is not given, has no such files, or one of them twice, or one cannot
+            be read.
     """
     if not data:
         raise UserError(
@@ -55,9 +57,11 @@ def hold_out(novels: Mapping[str, Novel], share: float, parts: int) -> list[list
     """Returns the novels to train on, and those of each part that is held out, chosen at random by
     their names.
 
-    Args: novels: What is made of each novel, by its name. share: The least share of the total
-        length in each part that is held out, if there are enough novels. parts: Number of parts to
-        hold out.
+    Args:
+        novels: What is made of each novel, by its name.
+        share: The least share of the total length in each part that is held out, if there are
+            enough novels.
+        parts: Number of parts to hold out.
     """
     names = np.random.default_rng(_SEED).permutation(sorted(novels)).tolist()
     held_out: list[list[Novel]] = [[] for _ in range(parts)]

@@ -28,8 +28,9 @@ def read_lines(data: str) -> Parts:
     Args:
         data: Path of the file or folder.
 
-    Raises: UserError: No file is given, there is no such file, it lacks an array, or it has too few
-        long lines.
+    Raises:
+        UserError: No file is given, there is no such file, it lacks an array, or it has too few
+            long lines.
     """
     if not data:
         raise UserError(

@@ -58,10 +58,11 @@ def build_model(
 def negative_log_likelihood(points, outputs):
     """Returns the negative log-likelihood of each point, in nats, `[batch, length]`.
 
-    Args: points: `[batch, length, 3]`: two offsets, and 1 if the pen goes up. outputs: `[batch,
-        length, 1 + 6 * COMPONENTS]`: the logit of the pen, then for each component the logit of its
-            weight, two means, two logarithms of standard deviations, and the inverse hyperbolic
-            tangent of the correlation.
+    Args:
+        points: `[batch, length, 3]`: two offsets, and 1 if the pen goes up.
+        outputs: `[batch, length, 1 + 6 * COMPONENTS]`: the logit of the pen, then for each
+            component the logit of its weight, two means, two logarithms of standard deviations, and
+            the inverse hyperbolic tangent of the correlation.
 
     Reference: Graves (2013), arXiv:1308.0850, equations 24 to 26.
     """

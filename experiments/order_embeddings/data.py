@@ -41,8 +41,9 @@ def read_corpus(data: str) -> Parts:
     Args:
         data: The folder; its files are named by `SPLITS`, the number of the caption, and `en`.
 
-    Raises: UserError: The folder is not given, lacks a file, or has files of one split with
-        different numbers of lines.
+    Raises:
+        UserError: The folder is not given, lacks a file, or has files of one split with different
+            numbers of lines.
     """
     if not data:
         raise UserError(

@@ -19,10 +19,11 @@ def retrieval_scores(images: np.ndarray, captions: np.ndarray) -> dict[str, floa
         images: `[images, units]`.
         captions: `[images, captions, units]`.
 
-    Returns: `caption_r1`, `caption_r5`, `caption_r10`: how often a caption of the image is among
-        the first 1, 5, 10; `image_r1` and so on: how often the image of the caption is;
-        `caption_rank` and `image_rank`, the mean ranks from 1 on; and `missed`, 100 minus the mean
-        of the six recalls.
+    Returns:
+        `caption_r1`, `caption_r5`, `caption_r10`: how often a caption of the image is among the
+        first 1, 5, 10; `image_r1` and so on: how often the image of the caption is; `caption_rank`
+        and `image_rank`, the mean ranks from 1 on; and `missed`, 100 minus the mean of the six
+        recalls.
     """
     count, per_image, units = captions.shape
     flat = captions.reshape(-1, units)

@@ -80,8 +80,11 @@ def equality_power(values: Sequence[float], count: int, margin: float) -> float:
     """Returns how likely it is that the 90% t interval of some values lies between -margin and
     margin.
 
-    Args: values: Two or more values. New ones are drawn from a normal distribution with their mean
-        and deviation. count: The number of new values, at least two. margin: The margin.
+    Args:
+        values: Two or more values. New ones are drawn from a normal distribution with their mean
+            and deviation.
+        count: The number of new values, at least two.
+        margin: The margin.
 
     >>> round(equality_power([-1.0, 0.0, 1.0], 13, 0.5), 2), round(equality_power([-1.0, 0.0, 1.0], 36, 0.5), 2)
     (0.13, 0.81)

@@ -16,9 +16,12 @@ Shares = Mapping[str, Mapping[str, float]]  # of each norm, by when it was measu
 def step_size_section(grid: Grid, label: str, digits: int, data: Any) -> Section | None:
     """Returns the section, or `None` for an empty grid.
 
-    Args: grid: The values, by the labels of settings and rows. With a single setting, its label may
-        be empty. label: The values in words. digits: Digits after the point in the table. data: The
-        values, for the JSON file.
+    Args:
+        grid: The values, by the labels of settings and rows. With a single setting, its label may
+            be empty.
+        label: The values in words.
+        digits: Digits after the point in the table.
+        data: The values, for the JSON file.
     """
     if not grid:
         return None

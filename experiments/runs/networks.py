@@ -13,8 +13,10 @@ from .run import Run, Setting
 class Networks(abc.ABC):
     """The networks of a task, with its data.
 
-    Args: data: The data, with the parts `train`, `valid` and `test`, which is `None` if nothing is
-        tested. *sizes: Sizes of the networks, for `build`; by default those of the task.
+    Args:
+        data: The data, with the parts `train`, `valid` and `test`, which is `None` if nothing is
+            tested.
+        *sizes: Sizes of the networks, for `build`; by default those of the task.
     """
 
     def __init__(self, data: Any, *sizes: Any):

@@ -60,10 +60,12 @@ def lstm_shares(
 ) -> dict[str, float]:
     """Returns the share of the mean in the input of each norm of a cell, by what is normalized.
 
-    Args: cell: A built cell with `normalize_bias=False` and `normalize_carry=False`, the defaults.
+    Args:
+        cell: A built cell with `normalize_bias=False` and `normalize_carry=False`, the defaults.
         inputs: `[batch, time, inputs]`. The cell may have uses of its own for entries beyond those
-        of its kernel. mask: `[batch, time]`, true where there is an input, which is at the
-        beginning; `None` if it is everywhere.
+            of its kernel.
+        mask: `[batch, time]`, true where there is an input, which is at the beginning; `None` if it
+            is everywhere.
     """
     states = [keras.ops.zeros((inputs.shape[0], cell.units)) for _ in range(2)]
     state = []

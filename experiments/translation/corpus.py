@@ -133,8 +133,9 @@ class Corpus:
 def read_corpus(data: str) -> Corpus:
     """Returns a corpus by its name or folder.
 
-    Raises: UserError: The name or folder does not exist, the declaration is wrong, or a file is
-        missing.
+    Raises:
+        UserError: The name or folder does not exist, the declaration is wrong, or a file is
+            missing.
     """
     declared = FOLDER / f"{data}.json"
     origin = None

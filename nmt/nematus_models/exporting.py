@@ -47,8 +47,10 @@ def export_checkpoint(to: Path, directory: Path, version: str) -> None:
     predicts. In a Transformer, only an untied source embedding gets such a row. Otherwise the
     unknown word serves as `<GO>`, and the dictionary has no `<UNK>`.
 
-    Args: to: Path of the checkpoint without extension, as for Nematus's `-m`. version: `v0.3`, or
-        `master`, also for v0.5, where a Transformer must tie all its embeddings.
+    Args:
+        to: Path of the checkpoint without extension, as for Nematus's `-m`.
+        version: `v0.3`, or `master`, also for v0.5, where a Transformer must tie all its
+            embeddings.
     """
     dictionaries = [to.with_name(f"{to.name}.{side}.json") for side in ("source", "target")]
     files = [

@@ -63,8 +63,10 @@ _SUPPORTED = {"factors": 1, "softmax_mixture_size": 1}
 def import_checkpoint(checkpoint: Path, to: Path, dictionaries: tuple[Path, Path] | None) -> None:
     """Writes a model directory with the weights of a Nematus checkpoint.
 
-    Args: checkpoint: Path of the checkpoint without extension, as for Nematus's `-m`. dictionaries:
-        Source and target dictionary; `None` takes those that the checkpoint's options name.
+    Args:
+        checkpoint: Path of the checkpoint without extension, as for Nematus's `-m`.
+        dictionaries: Source and target dictionary; `None` takes those that the checkpoint's options
+            name.
     """
     arrays = _read_arrays(checkpoint)
     options_path = _options_path(checkpoint)

@@ -42,8 +42,9 @@ def write_warmup(export: Path, functions: dict[str, Any], sentences: Sequence) -
 
     Returns `False` where the package `tensorflow-serving-api` is missing.
 
-    Args: sentences: Texts, or rows of ids. Each signature gets one request with the first sentence
-        and one with all.
+    Args:
+        sentences: Texts, or rows of ids. Each signature gets one request with the first sentence
+            and one with all.
     """
     try:
         from tensorflow_serving.apis import predict_pb2, prediction_log_pb2

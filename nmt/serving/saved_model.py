@@ -27,8 +27,10 @@ def save_signatures(
     The graph does not mention custom gradients: a served model needs none, TensorFlow warns of them
     when it loads a model, and it does not save a loaded model that has them.
 
-    Args: card: What `assets.extra/model.json` says, besides the signatures. warmup: Sentences, as
-        texts or rows of ids, of the requests in `assets.extra/tf_serving_warmup_requests`.
+    Args:
+        card: What `assets.extra/model.json` says, besides the signatures.
+        warmup: Sentences, as texts or rows of ids, of the requests in
+            `assets.extra/tf_serving_warmup_requests`.
     """
     options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
     with atomic_directory(Path(to)) as directory:

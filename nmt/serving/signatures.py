@@ -128,9 +128,10 @@ class Signatures(tf.Module):
         """Returns how much the model attends to each source token when it predicts each target
         token.
 
-        Returns: `attention` `[batch, target_time, source_time]`, and the tokens `source_tokens`
-            `[batch, source_time]` and `target_tokens` `[batch, target_time]` with their ends.
-            Padding is empty and has weight 0.
+        Returns:
+            `attention` `[batch, target_time, source_time]`, and the tokens `source_tokens` `[batch,
+            source_time]` and `target_tokens` `[batch, target_time]` with their ends. Padding is
+            empty and has weight 0.
         """
         ids = tuple(
             each[:, :LONGEST] for each in self._scorer.ids(*_as_many(sources, targets, "targets"))
@@ -222,11 +223,13 @@ class IdSignatures(tf.Module):
     def translate_ids(self, sources: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns what `Signatures.serve` does, for token ids and with token ids as `translations`.
 
-        Args: sources: `[batch, source_time]`. A sentence ends at its first 0, or at the end of its
-            row.
+        Args:
+            sources: `[batch, source_time]`. A sentence ends at its first 0, or at the end of its
+                row.
 
-        Returns: `translations` `[batch, target_time]`, the ids of the best translations, padded
-            with 0; `scores`, `source_cut` and `translation_cut` `[batch]`.
+        Returns:
+            `translations` `[batch, target_time]`, the ids of the best translations, padded with 0;
+            `scores`, `source_cut` and `translation_cut` `[batch]`.
         """
         known = tf.reduce_all((sources >= 0) & (sources < self._size))
         with tf.control_dependencies(

@@ -35,8 +35,10 @@ Call = Callable[[tf.Tensor], tf.Tensor]
 def measure_shares(system: System, text: ParallelText) -> dict[str, float]:
     """Returns the share of the mean in the input of every norm, by its path in the model.
 
-    Args: system: The system. Its norms stay replaced. text: Sentence pairs. Some of all lengths are
-        measured, one at a time, because padding would count.
+    Args:
+        system: The system. Its norms stay replaced.
+        text: Sentence pairs. Some of all lengths are measured, one at a time, because padding would
+            count.
     """
     norms = record_inputs(system.model, system.config.normalization)
     config = replace(system.config, valid_sample=None, valid_target_prefixes=None)

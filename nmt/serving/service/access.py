@@ -25,9 +25,10 @@ _CLOSE = {"Connection": "close"}
 class Access:
     """Who may call the service.
 
-    Attributes: hosts: Names of the service, besides `localhost` and all IP addresses; `*` stands
-        for any. A page of another site can make its own name point to the service's address. The
-        browser of its reader then sends that name.
+    Attributes:
+        hosts: Names of the service, besides `localhost` and all IP addresses; `*` stands for any. A
+            page of another site can make its own name point to the service's address. The browser
+            of its reader then sends that name.
         any_content_type: Whether POST needs no `Content-Type: application/json`. A page of another
             site can send other types without asking the service first.
         key: What `Authorization: Bearer KEY` must hold, if anything.
