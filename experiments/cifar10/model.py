@@ -68,9 +68,9 @@ def build_model(
     The norm has an offset, so the convolution before it has no bias. The seed alone determines the
     initial kernels; with weight normalization, they are the directions.
 
-    Args: condition: Builds the norm. Its option `weights` normalizes the weights instead;
-        `normalize_logits` normalizes the
-            logits too.
+    Args:
+        condition: Builds the norm. Its option `weights` normalizes the weights instead;
+            `normalize_logits` normalizes the logits too.
         step_size: First learning rate of Adam.
         seed: Seed of the initial weights, the noise and dropout.
         updates: Updates of the training.

@@ -69,10 +69,10 @@ def build_model(
     Here d are the states of both directions over the passage, and q the last states of both over
     the question. The seed alone determines initial weights and numbers of entities.
 
-    Args: condition: Its options are arguments of the LSTMs; see `build_lstm`. `gain` is the initial value
-        of all gains, and
-            with `normalize_attention`, all terms of the sums before a tanh are normalized over the
-            batch.
+    Args:
+        condition: Its options are arguments of the LSTMs; see `build_lstm`. `gain` is the initial
+            value of all gains, and with `normalize_attention`, all terms of the sums before a tanh
+            are normalized over the batch.
 
     Reference: Hermann et al. (2015), arXiv:1506.03340, section 3.2.
     """
@@ -112,9 +112,11 @@ def build_model(
 def build_lstm(condition: Condition, units: int, **options: Any) -> keras.layers.RNN:
     """Returns the LSTM of a condition.
 
-    Args: condition: Its options are arguments of `RMSNormLSTM`, or of `BatchNormLSTMCell` if
-        `normalization` is `batch`. units: Size of the states. **options: Arguments of
-        `keras.layers.RNN`.
+    Args:
+        condition: Its options are arguments of `RMSNormLSTM`, or of `BatchNormLSTMCell` if
+            `normalization` is `batch`.
+        units: Size of the states.
+        **options: Arguments of `keras.layers.RNN`.
     """
     arguments = {
         name: value for name, value in cell_options(condition).items() if name not in _OF_THE_MODEL

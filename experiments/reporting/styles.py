@@ -47,9 +47,9 @@ _DASHES = [
 def styles(conditions: Mapping[T, tuple[str, bool]]) -> dict[T, Style]:
     """Returns the style of each condition, with a marker of its own.
 
-    Args: conditions: The kind of each condition, and whether it is the paper's and has the style of its kind.
-        Others of a known kind
-            have its colour.
+    Args:
+        conditions: The kind of each condition, and whether it is the paper's and has the style of
+            its kind. Others of a known kind have its colour.
     """
     colors, markers, dashes = map(itertools.cycle, (OTHERS, _MARKERS, _DASHES))
     found = {}

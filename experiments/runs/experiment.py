@@ -135,7 +135,8 @@ def time_updates(experiment: Experiment, networks: Networks) -> dict[str, Any]:
     """Times the updates of every condition in turn. `layernorm` is timed twice. Nothing else should run
     at that time.
 
-    Returns: `seconds`, by setting, then by `XLA` or `plain`, then by condition: the seconds of an update
+    Returns:
+        `seconds`, by setting, then by `XLA` or `plain`, then by condition: the seconds of an update
         in each round. `gflops`, before and after: the speed of the machine.
     """
     checks = [gflops()]

@@ -24,9 +24,10 @@ def train(run: Run, networks: Networks, folder: Path) -> dict[str, Any]:
         networks: The networks of its task.
         folder: Holds the checkpoint of an interrupted training.
 
-    Returns: `train`, the `update` and the mean `loss` of each window; `validations`, with `update`
-        and the values of `Networks.validate`; `seconds` of the updates; `mean_share`, the shares of
-        the mean at `first` and at `last`; and the values of `Networks.results`.
+    Returns:
+        `train`, the `update` and the mean `loss` of each window; `validations`, with `update` and
+        the values of `Networks.validate`; `seconds` of the updates; `mean_share`, the shares of the
+        mean at `first` and at `last`; and the values of `Networks.results`.
     """
     keras.backend.clear_session()
     shares = {"first": networks.mean_shares(networks.build(run))}

@@ -14,8 +14,9 @@ from .corpus import Corpus
 def read_conditions() -> list[Condition]:
     """Returns the conditions of every file in `conditions/`, the paper's first.
 
-    Raises: UserError: Two conditions have the same name, or a condition that builds its norm has the name of
-        another condition's kind.
+    Raises:
+        UserError: Two conditions have the same name, or a condition that builds its norm has the
+            name of another condition's kind.
     """
     found = conditions_of(conditions)
     taken = {condition.name for condition in found if condition.build} & {

@@ -34,17 +34,17 @@ _MODELS = {"rnn": "RNNSearch as in Nematus", "transformer": "A Transformer"}
 def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int] = ()) -> None:
     """Trains every condition on a corpus, measures, and writes the report.
 
-    Args: data: Name of a corpus or of a plan, or a folder of text. An empty string means the corpus
-        `demo`. The report on
-            a corpus of a plan is that on the plan.
+    Args:
+        data: Name of a corpus or of a plan, or a folder of text. An empty string means the corpus
+            `demo`. The report on a corpus of a plan is that on the plan.
         so_far: Report on the runs that are done; train and measure nothing.
         root: The folder of logs, work and report.
         seeds: The only seeds to train, after the grid of learning rates. If some are given, nothing
-        is measured.
+            is measured.
 
-    Raises: UserError: A seed of `seeds` is that of no condition; or, after the report on what is done, a
-        run or a measurement
-            failed, or nothing is done yet.
+    Raises:
+        UserError: A seed of `seeds` is that of no condition; or, after the report on what is done,
+            a run or a measurement failed, or nothing is done yet.
     """
     failed: dict[str, str] = {}
     corpora = [

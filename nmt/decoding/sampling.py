@@ -38,7 +38,9 @@ def sample(
     The seed and the number of a sentence decide its samples. Other batches change one only where
     they round a probability so that another word is drawn.
 
-    Args: Those of `beam_search`, and these:
+    The arguments are those of `beam_search`, and these:
+
+    Args:
         decode_step: What `make_step` of a model returns. Row `i * samples + j` is sample j of
             sentence i.
         options: How words are drawn and translations ranked.

@@ -37,8 +37,10 @@ class Engine:
     A search ends as CTranslate2 ends it. The limit of a translation is that of the longest sentence
     in its batch.
 
-    Args: path: What `export --format ctranslate2` wrote. compute_type: The type of CTranslate2, as
-        `int8`. workers: Batches computed at the same time.
+    Args:
+        path: What `export --format ctranslate2` wrote.
+        compute_type: The type of CTranslate2, as `int8`.
+        workers: Batches computed at the same time.
     """
 
     def __init__(self, path: Path, compute_type: str, workers: int):

@@ -32,7 +32,8 @@ def save_ctranslate2(
     SentencePiece
     models. Returns whether they are.
 
-    Args: directory: That of the model, with its vocabularies.
+    Args:
+        directory: That of the model, with its vocabularies.
     """
     if not hasattr(model, "ctranslate2_spec"):
         raise UserError(

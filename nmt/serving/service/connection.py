@@ -92,8 +92,10 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
     uvicorn itself limits only the time between two requests. The ASGI scope of each request has
     this connection in its `state`.
 
-    Args: limit: All connections of the service. limits: `head_timeout` for the head of the next
-        request; `deadline` to read what waits, at most `PIECE`.
+    Args:
+        limit: All connections of the service.
+        limits: `head_timeout` for the head of the next request; `deadline` to read what waits, at
+            most `PIECE`.
     """
 
     def __init__(

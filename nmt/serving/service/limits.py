@@ -60,8 +60,9 @@ async def refusal(_: Request | None, refused: Refused) -> Response:
 class ResponseBudget:
     """Limits the bytes of the responses that are being sent.
 
-    Args: most: Bytes. A single response may have more, and one that fits into a connection is never
-        refused.
+    Args:
+        most: Bytes. A single response may have more, and one that fits into a connection is never
+            refused.
     """
 
     def __init__(self, most: int):

@@ -21,11 +21,15 @@ Specs = Mapping[str, tf.TensorSpec]
 class ServedFunction:
     """A function of a model, from named arrays to named arrays.
 
-    Attributes: inputs: Shapes and types of the inputs, by name. outputs: Names of the outputs. run:
-        Returns the outputs for inputs. Blocks, and may be called by several threads. has_rows:
-        Whether the first dimension of every input counts rows. joinable: Whether rows of several
-        requests can be computed together: no other dimension is unknown. unusable: Name and type of
-        an input or output that JSON cannot hold, such as a complex number; else empty.
+    Attributes:
+        inputs: Shapes and types of the inputs, by name.
+        outputs: Names of the outputs.
+        run: Returns the outputs for inputs. Blocks, and may be called by several threads.
+        has_rows: Whether the first dimension of every input counts rows.
+        joinable: Whether rows of several requests can be computed together: no other dimension is
+            unknown.
+        unusable: Name and type of an input or output that JSON cannot hold, such as a complex
+            number; else empty.
     """
 
     def __init__(self, inputs: Specs, outputs: Specs, run: Callable[[Arrays], Arrays]):
@@ -82,7 +86,9 @@ class LoadedModel:
 def load_model(path: Path, compute_type: str = "default", workers: int = 1) -> LoadedModel:
     """Loads an export.
 
-    Args: compute_type: That of CTranslate2. workers: Batches that it computes at the same time.
+    Args:
+        compute_type: That of CTranslate2.
+        workers: Batches that it computes at the same time.
     """
     try:
         if (path / MODEL_FILES[0]).is_file():

@@ -49,8 +49,10 @@ class _Version:
 class Store:
     """The models of a folder.
 
-    Args: root: The folder. load: Loads the model of a folder. again: Seconds until a version that
-        could not be loaded is tried again.
+    Args:
+        root: The folder.
+        load: Loads the model of a folder.
+        again: Seconds until a version that could not be loaded is tried again.
     """
 
     def __init__(
