@@ -89,10 +89,14 @@ def test_each_process_has_a_gpu_of_its_own(start_for_gpus, training, tmp_path):
 
 
 def test_train_starts_a_process_for_each_gpu(start_for_gpus, training, tmp_path):
-    words = ["train", "-m", "model", *launched(training)]
-    assert status_of(start_for_gpus(words, 'echo "$@" > given-$CUDA_VISIBLE_DEVICES')) == 0
+    """Each gets the options of the command as a file."""
+    words = ["train", "-m", "model", *launched(training), "--maxlen", 7]
+    script = 'echo "$@" > given-$CUDA_VISIBLE_DEVICES; cat "$7" > options-$CUDA_VISIBLE_DEVICES'
+    assert status_of(start_for_gpus(words, script)) == 0
     for gpu in "01":
-        assert (tmp_path / f"given-{gpu}").read_text().split() == ["-m", "nmt", *map(str, words)]
+        given = (tmp_path / f"given-{gpu}").read_text()
+        assert given.startswith("-m nmt train -m model --config ")
+        assert json.loads((tmp_path / f"options-{gpu}").read_text())["maxlen"] == 7
     assert (tmp_path / "errors").read_text() == (
         "training on 2 GPUs, with a process for each; --processes can be fewer\n"
     )
