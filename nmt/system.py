@@ -153,7 +153,8 @@ def load_system(directory: Path) -> System:
 def load_ensemble(directories: Sequence[Path]) -> System:
     """Loads one or more trained systems as one, with the options of the first."""
     systems = [load_system(directory) for directory in directories]
-    kinds = [[(each.digest, each.size) for each in system.vocabularies] for system in systems]
+    both = [system.vocabularies for system in systems]
+    kinds = [(source.digest, source.size, target.digest, target.size) for source, target in both]
     for directory, kind in zip(directories, kinds, strict=True):
         if kind != kinds[0]:
             raise UserError(

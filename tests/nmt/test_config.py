@@ -52,7 +52,7 @@ TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 
         ),
         (
             {**TRANSFORMER, "rnn_dropout_hidden": 0.1},
-            "--rnn_dropout_hidden has no effect with --model_type transformer, only with rnn; leave it out",
+            "--rnn_dropout_hidden has no effect with --model_type transformer",
         ),
         (
             {**TRANSFORMER, "output_hidden_activation": "relu"},

@@ -1,5 +1,7 @@
 """`python -m nmt average`."""
 
+import itertools
+
 import numpy as np
 
 
@@ -94,7 +96,8 @@ def test_models_of_several_trainings_are_averaged(run, train, tmp_path):
         table("both/best.npz"), (table("one/best.npz") + table("two/best.npz")) / 2, rtol=1e-6
     )
     assert run("average", "-m", "one", "two", "--last", 2, "--to", "four")[0] == 0
-    four = [table(f"{name}/kept/{update}.npz") for name in ("one", "two") for update in (2, 4)]
+    kept = itertools.product(("one", "two"), (2, 4))
+    four = [table(f"{name}/kept/{update}.npz") for name, update in kept]
     np.testing.assert_allclose(table("four/best.npz"), sum(four) / 4, rtol=1e-6)
     status, _, said = run("average", "-m", "one", "none", "--to", "other")
     assert (status, "there is no checkpoint none/best.npz" in said) == (2, True)

@@ -61,7 +61,7 @@ GPUS = (
 
 @pytest.fixture
 def start_for_gpus(start, tmp_path):
-    """Starts a command that sees two GPUs, of those named, and a shell script in place of Python."""
+    """Starts a command that sees two GPUs, and a shell script in place of Python."""
 
     def begin(words, script, named=None):
         python = tmp_path / "python"
@@ -120,15 +120,17 @@ def test_a_killed_process_ends_the_others_and_is_named(start_for_gpus, training,
     )
     assert time.monotonic() - begun < 60
     assert (tmp_path / "errors").read_text().splitlines()[-1] == (
-        "process 2 was killed by SIGTERM, so the others are ended; the same command resumes the training"
+        "process 2 was killed by SIGTERM, so the others are ended; the same command resumes the "
+        "training"
     )
 
 
 @pytest.mark.slow
 def test_no_process_is_killed_before_the_first_has_saved(start_for_gpus, training, tmp_path):
-    """The second ends at once, the first only after more than the seconds in which the others must end."""
+    """The second ends at once, the first after more than the seconds that the others have."""
     script = """
-    if [ $CUDA_VISIBLE_DEVICES = 5 ]; then trap "exit 143" TERM; else trap "sleep 12; touch saved; exit 143" TERM; fi
+    trap "sleep 12; touch saved; exit 143" TERM
+    [ $CUDA_VISIBLE_DEVICES = 5 ] && trap "exit 143" TERM
     touch begun-$$
     for i in $(seq 300); do sleep 0.1; done
     """
@@ -158,7 +160,8 @@ def test_processes_of_a_cluster_start_no_others(start, training, tmp_path):
     started = []
     for rank in range(2):
         cluster = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}}
-        first = f"{GPUS}; os.environ |= {{'CUDA_VISIBLE_DEVICES': '0,1', 'TF_CONFIG': {json.dumps(cluster)!r}}}"
+        variables = {"CUDA_VISIBLE_DEVICES": "0,1", "TF_CONFIG": json.dumps(cluster)}
+        first = f"{GPUS}; os.environ |= {variables!r}"
         files = (os.devnull, f"output-{rank}", f"errors-{rank}")
         started.append(start(tmp_path, [*training, "-m", "model"], files, first))
     assert [status_of(process) for process in started] == [2, 2]
@@ -191,7 +194,7 @@ with socket.socket(fileno=int(os.environ["NMT_HELD_PORT"])) as held:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs signals and affinities of Linux")
 def test_each_process_has_its_cores_and_none_outlives_the_first(start, training, tmp_path):
-    """A script in place of Python writes its cores, and waits for the signal that it gets when `train` is killed."""
+    """A script in place of Python writes its cores, and waits until `train` is killed."""
     script = tmp_path / "python"
     script.write_text(f"#!{sys.executable}\n{PROCESS.format(root=str(Path(__file__).parents[3]))}")
     script.chmod(0o755)

@@ -102,8 +102,10 @@ def test_command_line_and_files_give_the_same(tmp_path):
     (tmp_path / "given.json").write_text(json.dumps(given))
     (tmp_path / "given.yaml").write_text(
         "# comments and anchors are YAML's own\n"
-        "source_dataset: train.en\ntarget_dataset: [train.de]\ndictionaries:\n- en.model\n- de.model\n"
-        "valid_source_dataset: dev.en\nvalid_target_dataset: 'dev.de'\nbatch_size: 7\nlearning_rate: 1e-4\n"
+        "source_dataset: train.en\ntarget_dataset: [train.de]\n"
+        "dictionaries:\n- en.model\n- de.model\n"
+        "valid_source_dataset: dev.en\nvalid_target_dataset: 'dev.de'\n"
+        "batch_size: 7\nlearning_rate: 1e-4\n"
         "tie_decoder_embeddings: yes\ndeterministic: no\ndataset_weights: [2]\nvalid_freq: null\n"
     )
     files = [make_config(read_options(tmp_path / name)) for name in ("given.json", "given.yaml")]
@@ -116,7 +118,8 @@ def test_command_line_and_files_give_the_same(tmp_path):
 
 
 def test_every_option_is_on_the_command_line_with_help_and_both_spellings():
-    train(parser := argparse.ArgumentParser())
+    parser = argparse.ArgumentParser()
+    train(parser)
     known = {option for action in parser._actions for option in action.option_strings}
     for field in dataclasses.fields(Config):
         assert f"--{field.name}" in known and field.metadata["help"]
