@@ -119,7 +119,8 @@ os.environ.clear()
 os.environ.update(environment)  # the server has the environment of the test that started it
 os.chdir(directory)
 for descriptor, name in enumerate(files):
-    os.dup2(os.open(name, os.O_RDONLY if descriptor == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666), descriptor)
+    flags = os.O_RDONLY if descriptor == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+    os.dup2(os.open(name, flags, 0o666), descriptor)
 sys.stdin, sys.stdout, sys.stderr, sys.argv = open(0), open(1, "w"), open(2, "w"), ["nmt", *words]
 exec(first)
 from nmt.__main__ import main

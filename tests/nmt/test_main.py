@@ -161,7 +161,7 @@ def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
         ("translate -m one -m two", "argument -m/--model: it was given twice; give it once"),
         (
             "translate --modle nowhere",
-            "translate: unrecognized arguments: --modle; did you mean --model?; see python -m nmt translate --help",
+            "translate: unrecognized arguments: --modle; did you mean --model?",
         ),
         (
             "translate -m nowhere --beam_sise 3",

@@ -4,6 +4,7 @@
 """
 
 import dataclasses
+import itertools
 import json
 from types import SimpleNamespace
 
@@ -237,11 +238,11 @@ def trainer_after_ten(imported, tmp_path, name):
     )  # so that all weights come from the file
     batches_of = "tiny" if name.startswith("tiny") else "ttiny"
     ids = json.loads((DATA / f"{batches_of}.batches.json").read_text())
-    width = (
-        max(len(words) for batch in ids for side in batch.values() for words in side) + 1
-    )  # one shape for all batches, so one trace
-    padded = [[pad_rows(batch[side], width) for side in ("source", "target")] for batch in ids]
-    batches = [Batch(*source, *target) for source, target in padded]
+    texts = [[*batch["source"], *batch["target"]] for batch in ids]
+    width = max(map(len, itertools.chain(*texts))) + 1  # one shape for all batches, so one trace
+    batches = [
+        Batch(*pad_rows(batch["source"], width), *pad_rows(batch["target"], width)) for batch in ids
+    ]
     config = dataclasses.replace(system.config, finish_after=20, valid_freq=1, patience=99)
     trainer = Trainer(Update(system.model, config), tmp_path, {})
     data = SimpleNamespace(

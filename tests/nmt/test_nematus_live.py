@@ -298,7 +298,7 @@ def test_translations_equal_nematus(model, beam, alpha):
     (model / "theirs").write_text(said, encoding="utf-8")
     ours("translate", "-m", model / "imported", "-i", model / "en", "-o", model / "ours", *options)
     lines = [(model / name).read_text(encoding="utf-8").split("\n") for name in ("ours", "theirs")]
-    theirs, found = ([line.strip() for line in side[:-1]] for side in reversed(lines))
+    found, theirs = (list(map(str.strip, side[:-1])) for side in lines)
     assert len(found) == len(theirs) == 100
     if beam == 1:  # the longest translation has 200 words, in master 199 and its end
         assert [line.split()[:199] for line in found] == [line.split()[:199] for line in theirs]

@@ -36,8 +36,8 @@ def test_missing_libraries_are_named_with_what_installs_them(monkeypatch, gpu):
     monkeypatch.setattr(tf.sysconfig, "get_build_info", lambda: {"is_cuda_build": True})
     said = describe_devices("float32")
     assert (
-        "; warning: there is an NVIDIA GPU that TensorFlow cannot use: a driver (libcuda.so.1) or CUDA library"
-        in said
+        "; warning: there is an NVIDIA GPU that TensorFlow cannot use: "
+        "a driver (libcuda.so.1) or CUDA library" in said
     )
     assert f"pip install 'tensorflow[and-cuda]=={tf.__version__}', docker run --gpus all" in said
 

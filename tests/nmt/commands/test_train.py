@@ -59,7 +59,7 @@ def test_a_training_may_resume_with_other_options_of_translation(train, tmp_path
         "normalization_alpha": 0.5,
         "valid_batch_size": 3,
     }
-    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    words = [f"--{name}={value}" for name, value in options.items()]
     status, _, said = train("--finish_after", 3, *words)
     assert status == 0, said
     assert "resuming with --translation_maxlen 9; it was 8" in said

@@ -114,10 +114,7 @@ def test_translations_that_are_cut_are_counted_and_named(run, write_lines):
         "translate", "-m", GOLDEN / "layernorm", "-i", text, "-k", 1, "--translation_maxlen", 1
     )
     assert (status, output.count("\n")) == (0, 3)
-    assert (
-        "warning: 2 lines (1, 3): a translation was cut at the limit of length; --translation_maxlen"
-        in said
-    )
+    assert "warning: 2 lines (1, 3): a translation was cut" in said
     status, _, said = run("translate", "-m", GOLDEN / "layernorm", "-i", text, "-k", 1)
     assert (status, "cut" in said) == (0, False)
 

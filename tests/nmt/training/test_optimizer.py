@@ -76,7 +76,8 @@ def test_adam_equals_that_of_keras(decay):
     options = {"adam_beta1": 0.8, "adam_beta2": 0.97, "adam_epsilon": 1e-5, "weight_decay": decay}
     random = np.random.default_rng(0)
     start = [random.normal(size=shape).astype("float32") for shape in ([5, 3], [4])]
-    ours, theirs = ([keras.Variable(value) for value in start] for _ in range(2))
+    ours = list(map(keras.Variable, start))
+    theirs = list(map(keras.Variable, start))
     config = make(learning_rate=0.1, **options)
     adam = Adam(config, ours)
     expected = keras.optimizers.Adam(

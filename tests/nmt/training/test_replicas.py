@@ -30,7 +30,8 @@ def begin(start, tmp_path):
         started = []
         for rank, words in enumerate(words_of_each):
             config = {"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}}
-            first = f"os.environ['TQDM_MININTERVAL'] = '0.3'; os.environ['TF_CONFIG'] = {json.dumps(config)!r}"
+            variables = {"TQDM_MININTERVAL": "0.3", "TF_CONFIG": json.dumps(config)}
+            first = f"os.environ |= {variables!r}"
             (tmp_path / f"errors-{rank}").unlink(missing_ok=True)
             started.append(
                 start(tmp_path, words, (os.devnull, f"output-{rank}", f"errors-{rank}"), first)
@@ -192,9 +193,7 @@ def test_different_options_are_refused(begin, training, tmp_path):
     processes = begin([*training, "-m", "model"], [*training, "-m", "model", "--clip_c", 2])
     assert statuses(processes) == [2, 2]
     said = (tmp_path / "errors-1").read_text().splitlines()[-1]
-    assert said == (
-        "nmt: the 2 processes of this training differ in options; start all with the same command, files and code"
-    )
+    assert said.startswith("nmt: the 2 processes of this training differ in options; ")
     assert not (tmp_path / "model" / "config.json").exists()
 
 

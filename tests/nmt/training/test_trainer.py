@@ -1,6 +1,7 @@
 """Training: it learns, it stops, and a resumed run equals an uninterrupted one."""
 
 import functools
+import itertools
 import json
 import math
 import re
@@ -245,10 +246,11 @@ def test_figures_of_updates_and_validations_are_logged_once(make_trainer, tmp_pa
     logged = sorted((value.tag, event.step) for event in events for value in event.summary.value)
     of_updates = ("gradient_norm", "learning_rate", "loss", "tokens_per_second")
     of_validations = ("bleu", "chrf", "train_loss", "valid_loss")
-    assert logged == sorted(
-        [(f"update/{name}", step) for name in of_updates for step in (2, 4, 6)]
-        + [(name, step) for name in of_validations for step in (3, 4, 6)]
-    )
+    expected = [
+        *itertools.product(map("update/{}".format, of_updates), (2, 4, 6)),
+        *itertools.product(of_validations, (3, 4, 6)),
+    ]
+    assert logged == sorted(expected)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +271,7 @@ def test_the_training_stops_after_ten_skipped_updates(
     model.total_cost = infinite_from_update_6_on
     with pytest.raises(UserError) as caught:
         train()
-    said = "10 updates in a row were skipped; in update 15, the loss is inf, the norm of its gradient nan"
+    said = "10 updates in a row were skipped; in update 15, the loss is inf"
     assert str(caught.value).startswith(said)
     assert str(caught.value).endswith(f"{tmp_path / 'model'} keeps the model of update {saved}")
     assert capsys.readouterr().err.count("is skipped: the loss is inf") == MOST_SKIPPED
