@@ -1,7 +1,6 @@
 """Layers that the architectures are built of: embedding, projection, PReLU."""
 
 import keras
-import numpy as np
 import tensorflow as tf
 
 from ..normalization import Normalization, build_normalization
@@ -62,8 +61,8 @@ class Embedding(Block):
         self.table = self._matrix("embeddings", words, units, initializer)
         self._padding = padding
         if padding:
-            zeros = np.zeros([padding, units])
-            self.table.assign(np.concatenate([self.table[:-padding], zeros]))
+            is_word = tf.sequence_mask(words - padding, words, self.table.dtype)
+            self.table.assign(self.table * is_word[:, tf.newaxis])
 
     @property
     def rows(self) -> tf.Tensor:

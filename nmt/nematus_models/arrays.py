@@ -1,5 +1,6 @@
-"""The arrays of a file, and their assignment to the variables of a model."""
+"""The arrays of a file, and the variables that take them."""
 
+import functools
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -8,6 +9,7 @@ import keras
 import numpy as np
 
 from ..errors import UserError
+from ..storage.checkpoints import Stored
 
 _NAMED = 10  # arrays that a message names
 
@@ -17,7 +19,7 @@ class Arrays(NamedTuple):
 
     path: Path  # the file, as messages name it
     shapes: Mapping[str, tuple[int, ...]]
-    read: Callable[[str], np.ndarray]
+    read: Callable[[str], np.ndarray]  # of any type of real numbers, perhaps mapped from the file
 
 
 class Rows(NamedTuple):
@@ -33,50 +35,48 @@ class Rows(NamedTuple):
     order: np.ndarray
     last: float | None = None
 
-    def of(self, array: np.ndarray) -> np.ndarray:
-        if self.last is None and np.array_equal(self.order, np.arange(len(array))):
-            return array
-        taken = array[self.order]
-        if self.last is not None:
-            taken[-1] = self.last
-        return taken
 
-
-def assign(
+def match(
     variables: Iterable[keras.Variable],
     arrays: Arrays,
     name_of: Callable[[str, Collection[str]], str],
     is_transposed: Callable[[str], bool],
     advice: str,
     rows: Mapping[str, Rows] | None = None,
-) -> None:
-    """Assigns all variables from the arrays of a file, or none if an array is missing, left over or
-    of another shape.
+) -> list[Stored]:
+    """Returns the values of variables for a checkpoint. Each is read when it is written.
 
     Args:
         name_of: Maps the path of a variable, and the names there are, to the name of its array.
         is_transposed: Whether the array of this name is the transpose of its variable.
         advice: What to do where the arrays do not fit.
         rows: The rows that a variable of this path takes; by default, all in their order.
+
+    Raises:
+        UserError: An array is missing, left over, or of another shape.
     """
-    variables = list(variables)
     rows = rows or {}
-    names = []
+    found = []
+    names = set()
     wrong = []
     for variable in variables:
         name = name_of(variable.path, arrays.shapes)
-        names.append(name)
+        names.add(name)
+        taken = rows.get(variable.path)
         shape = list(variable.shape)
-        if variable.path in rows:
-            shape[0] = rows[variable.path].count
+        if taken is not None:
+            shape[0] = taken.count
         if is_transposed(name):
             shape = shape[::-1]
-        found = arrays.shapes.get(name)
-        if found is None:
+        if name not in arrays.shapes:
             wrong.append(f"{name} {shape} is missing")
-        elif list(found) != shape:
-            wrong.append(f"{name} has shape {list(found)}, but the model needs {shape}")
-    left = sorted(set(arrays.shapes) - set(names))
+        elif list(arrays.shapes[name]) != shape:
+            wrong.append(
+                f"{name} has shape {list(arrays.shapes[name])}, but the model needs {shape}"
+            )
+        read = functools.partial(_read, arrays, name, is_transposed(name), taken)
+        found.append(Stored(variable.path, read))
+    left = sorted(set(arrays.shapes) - names)
     wrong += [f"{name} {list(arrays.shapes[name])} is left over" for name in left]
     if wrong:
         more = f", and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
@@ -84,7 +84,17 @@ def assign(
             f"{arrays.path} does not fit its options and vocabularies: "
             f"{'; '.join(wrong[:_NAMED])}{more}; {advice}"
         )
-    for variable, name in zip(variables, names, strict=True):
-        value = arrays.read(name)
-        value = value.T if is_transposed(name) else value
-        variable.assign(rows[variable.path].of(value) if variable.path in rows else value)
+    return found
+
+
+def _read(arrays: Arrays, name: str, is_transposed: bool, rows: Rows | None) -> np.ndarray:
+    value = arrays.read(name)
+    value = value.T if is_transposed else value
+    if rows is not None and not np.array_equal(rows.order, np.arange(len(value))):
+        value = value[rows.order]
+    value = value.astype(np.float32, copy=rows is not None and rows.last is not None)
+    if not np.isfinite(value).all():
+        raise UserError(f"{arrays.path} has values in {name} that are not finite; copy it again")
+    if rows is not None and rows.last is not None:
+        value[-1] = rows.last
+    return value

@@ -17,7 +17,7 @@ from ..storage.checkpoints import BEST, save_checkpoint
 from ..storage.files import atomic_directory, read_json
 from ..system import build_system
 from . import rnn_names, transformer_names
-from .arrays import Arrays, assign
+from .arrays import Arrays, match
 from .rnn_names import given
 
 # Our option -> its names in Nematus. Dropout rates are handled separately.
@@ -80,7 +80,7 @@ def import_checkpoint(checkpoint: Path, to: Path, dictionaries: tuple[Path, Path
         # v0.5 by --tie_encoder_decoder_embeddings. So the variables decide.
         config = replace(config, tie_decoder_embeddings=transformer_names.UNTIED not in arrays)
     system = build_system(config, config.dictionaries)
-    assign(
+    weights = match(
         system.model.variables,
         Arrays(checkpoint, {name: arrays[name].shape for name in arrays}, arrays.__getitem__),
         _NAMES[config.model_type],
@@ -92,7 +92,7 @@ def import_checkpoint(checkpoint: Path, to: Path, dictionaries: tuple[Path, Path
             shutil.copyfile(path, directory / f"{side}.json")
         shutil.copyfile(options_path, directory / "nematus.json")
         config.save(directory / "config.json")
-        save_checkpoint(directory / BEST, system.model.variables, {}, system.fingerprint)
+        save_checkpoint(directory / BEST, weights, {}, system.fingerprint)
 
 
 def read_checkpoint_config(

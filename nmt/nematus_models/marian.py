@@ -74,7 +74,7 @@ def import_marian(folder: Path, to: Path, licence: str | None) -> tuple[dict[str
             )
         _require_numbers(config, described)
         system = build_system(config, tuple(dictionaries))
-        assign(
+        weights = match(
             system.model.variables,
             described.arrays,
             lambda path, _: described.name_of(path),
@@ -85,7 +85,7 @@ def import_marian(folder: Path, to: Path, licence: str | None) -> tuple[dict[str
         origin["sha256"] = _digest(described.files)
         config.save(directory / "config.json")
         write_json(directory / ORIGIN, origin, escaped=False)
-        save_checkpoint(directory / BEST, system.model.variables, {}, system.fingerprint)
+        save_checkpoint(directory / BEST, weights, {}, system.fingerprint)
     return origin, notes
 
 

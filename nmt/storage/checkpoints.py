@@ -7,9 +7,9 @@ import contextlib
 import json
 import os
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import keras
 import numpy as np
@@ -23,9 +23,16 @@ KEPT = "kept"  # a directory of models, by update
 VERSION = 1
 
 
+class Stored(NamedTuple):
+    """A value to save as that of a variable."""
+
+    path: str  # of the variable
+    numpy: Callable[[], np.ndarray]
+
+
 def save_checkpoint(
     path: str | os.PathLike,
-    variables: Iterable[keras.Variable],
+    variables: Iterable[keras.Variable | Stored],
     state: dict[str, Any],
     fingerprint: Mapping[str, Any],
 ) -> None:
