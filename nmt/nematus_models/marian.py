@@ -18,7 +18,7 @@ from ..errors import UserError
 from ..storage.checkpoints import BEST, save_checkpoint
 from ..storage.files import ORIGIN, atomic_directory, read_inside, write_json
 from ..system import build_system
-from .arrays import assign
+from .arrays import match
 from .marian_files import DECODER, read_marian
 from .marian_folder import TARGET_TABLE, MarianFolder, existing
 from .marian_vocabulary import LARGEST, model_of_side
