@@ -299,12 +299,12 @@ def import_nematus(parser: argparse.ArgumentParser) -> None:
 
 
 def import_marian(parser: argparse.ArgumentParser) -> None:
-    """Converts a Marian model, as of OPUS-MT, from Hugging Face's format to a model."""
+    """Converts a Marian model, as of OPUS-MT, from Marian's or Hugging Face's files to a model."""
     parser.add_argument(
         "folder",
         type=Path,
         metavar="FOLDER",
-        help="folder of config.json, weights, vocabularies (required)",
+        help="folder of decoder.yml or config.json, weights, vocabularies (required)",
     )
     add_path(parser, "--to", metavar="DIR", required=True, help="where the model goes")
     parser.add_argument(
