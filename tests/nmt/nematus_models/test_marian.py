@@ -126,6 +126,7 @@ def test_weights_of_tensorflow_are_read(system, folder, tmp_path, float16):
     [
         ("---\nlanguage: en\nlicense: apache-2.0\n---\n", [], "apache-2.0"),
         ("---\nlicense: 'cc-by-4.0'\n---\n", ["--licence", "MIT"], "cc-by-4.0"),
+        ("---\nlicense: a\x1b[31m\u202eb\n---\n", [], "a[31mb"),
         ("license: text\n", ["--licence", "MIT"], "MIT"),
         ("", [], "not stated"),
     ],
