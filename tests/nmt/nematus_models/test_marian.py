@@ -59,13 +59,16 @@ def test_codes_begin_sampled_lines_too(system):
 def test_a_code_counts_in_the_longest_segmentation(system):
     """One that is longer by the code than it may be is replaced by the usual one."""
     sample = system.vocabularies.source.sample
-    lines = [line for line in SOURCES if line.startswith(b">>")][:4]
+    lines = [line for line in SOURCES if line.startswith(b">>")]
+    longer = 0
     usual = sample(lines, 1000.0, [1], 100)
     for line, expected in zip(lines, usual, strict=True):
         (drawn,) = sample([line], 0.01, [1], 100)
-        (found,) = sample([line], 0.01, [1], len(drawn) - 1)
-        assert len(drawn) > len(expected)
-        assert found.tolist() == expected.tolist()
+        if len(drawn) > len(expected):
+            (found,) = sample([line], 0.01, [1], len(drawn) - 1)
+            assert found.tolist() == expected.tolist()
+            longer += 1
+    assert longer
 
 
 def test_texts_come_back(system):
