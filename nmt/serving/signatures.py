@@ -1,4 +1,4 @@
-"""What an exported model computes: strings to strings, scores and attention weights, or token ids to token ids."""
+"""Defines the signatures of exports: of strings, with scores and attention, or of token ids."""
 
 from collections.abc import Callable, Sequence
 from typing import ClassVar
@@ -58,7 +58,7 @@ class Signatures(tf.Module):
         return functions | ({"attention": self.attention} if self._attend else {})
 
     def sentences(self, lengths: Sequence[int]) -> list[bytes]:
-        """Returns one text of about this many source tokens for each length, to try the model on."""
+        """Returns a text of about this many source tokens for each length, to try the model."""
         ids = [
             [2 + i % (self._source_vocabulary.size - 2) for i in range(length)]
             for length in lengths
@@ -106,7 +106,7 @@ class Signatures(tf.Module):
 
     @tf.function(input_signature=_PAIRS, autograph=False)
     def score(self, sources: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns the scores of `targets` as translations of `sources`, `[batch]`; inf beyond `LONGEST` tokens."""
+        """Scores `targets` as translations of `sources`, `[batch]`; inf beyond `LONGEST` tokens."""
         ids = self._scorer.ids(*_as_many(sources, targets, "targets"))
         lengths = tf.maximum(*(each.row_lengths() for each in ids))
         read = tuple(each[:, :LONGEST] for each in ids)
@@ -120,7 +120,7 @@ class Signatures(tf.Module):
 
     @tf.function(input_signature=_PAIRS[:1], autograph=False)
     def tokens(self, sources: tf.Tensor) -> dict[str, tf.Tensor]:
-        """Returns the tokens of each of `sources` that are read, and how many its translation may have, `[batch]`."""
+        """Counts the tokens that are read of each source and that its translation may have."""
         lengths = tf.cast(self._translator.encode(sources)[0].row_lengths(), tf.int32)
         return {"source_tokens": lengths, "translation_tokens": self._options.limits(lengths)}
 
@@ -138,7 +138,10 @@ class Signatures(tf.Module):
         )
         source_time, target_time = (1 + tf.cast(each.bounding_shape(1), tf.int64) for each in ids)
         count = ids[0].nrows() * source_time * target_time
-        few = f"attention has at most {WEIGHTS} weights (sentences x source tokens x target tokens); ask for fewer"
+        few = (
+            f"attention has at most {WEIGHTS} weights (sentences x source tokens x target tokens); "
+            "ask for fewer"
+        )
         with tf.control_dependencies([tf.debugging.Assert(count <= WEIGHTS, [few])]):
             (source, source_mask), (target, target_mask) = map(pad, ids)
         lengths = tf.maximum(*(each.row_lengths() for each in ids))
@@ -193,7 +196,7 @@ def _as_many(sources: tf.Tensor, others: tf.Tensor, name: str) -> tuple[tf.Tenso
 
 
 class IdSignatures(tf.Module):
-    """Computes the signature of an export without a tokenizer, whose graph has operations of TensorFlow alone."""
+    """Computes the signature of an export of token ids, with operations of TensorFlow alone."""
 
     limits: ClassVar[dict[str, int]] = _LIMITS
 

@@ -79,7 +79,8 @@ class Store:
         if self.broken:
             raise UserError(next(iter(self.broken.values())))
         raise UserError(
-            f"{self.root} holds no NAME/VERSION with an export and a whole number as VERSION; {remedy}"
+            f"{self.root} holds no NAME/VERSION with an export and a whole number as VERSION; "
+            f"{remedy}"
         )
 
     def refresh(self) -> None:
