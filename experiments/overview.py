@@ -85,7 +85,7 @@ def _judged(reports: Mapping[str, Mapping[str, Any]]) -> list[tuple[Mapping[str,
 
 def _at_the_papers_size() -> dict[str, str]:
     """Returns the ratios to LayerNorm's time in RNNs of the paper's size: of an update, of a gradient on a GPU."""
-    names = ("once/training_paper", "gpu")
+    names = ("once/training_paper", "once/gpu")
     update, gpu = (json.loads((_BENCHMARKS / f"{name}.json").read_text("utf-8")) for name in names)
     (rnn,) = (
         each["kinds"]

@@ -10,7 +10,10 @@ from .intervals import t_interval
 from .judging import COLUMNS, Judged
 from .section import Section
 
-_ABOVE = 0.22  # where the seeds are, above their mean
+# Where the parts of a row are, from its middle downwards.
+_LABELS = -0.22
+_SEEDS = -0.02
+_INTERVALS = 0.26
 _HIGHER_IS_BETTER = (
     "BLEU",
     "chrF",
@@ -57,7 +60,7 @@ def _plot(figure: Figure, judged: Sequence[Judged]) -> None:
         list(found) for _, found in groupby(once.values(), key=lambda each: each.question.unit)
     ]
     heights = [len(found) + 1.2 for found in groups]
-    figure.set(size_inches=(9.5, 0.5 * sum(heights) + 0.8), layout_engine="constrained")
+    figure.set(size_inches=(6, 0.65 * sum(heights) + 0.9), layout_engine="constrained")
     all_axes = figure.subplots(len(groups), 1, squeeze=False, height_ratios=heights)[:, 0]
     for axes, found in zip(all_axes, groups, strict=True):
         draw_differences(axes, found)
@@ -66,7 +69,7 @@ def _plot(figure: Figure, judged: Sequence[Judged]) -> None:
         handles, labels = axes.get_legend_handles_labels()
         legend |= dict(zip(labels, handles, strict=True))
     figure.legend(
-        legend.values(), legend.keys(), loc="outside lower center", ncols=4, frameon=False
+        legend.values(), legend.keys(), loc="outside lower center", ncols=2, frameon=False
     )
 
 
@@ -83,14 +86,16 @@ def draw_differences(axes: Axes, judged: Sequence[Judged]) -> None:
         if known:
             axes.plot(
                 asked.differences,
-                [at - _ABOVE] * len(asked.differences),
+                [at + _SEEDS] * len(asked.differences),
                 "|",
                 color="black",
                 markersize=9,
             )
-            axes.hlines(at, *each.interval[1:], color="black", linewidth=1)
-            axes.hlines(at, *t_interval(asked.differences, 0.9)[1:], color="black", linewidth=4)
-            axes.plot(each.interval.middle, at, "o", color="white", markeredgecolor="black")
+            axes.hlines(at + _INTERVALS, *each.interval[1:], color="black", linewidth=1)
+            wide = t_interval(asked.differences, 0.9)
+            axes.hlines(at + _INTERVALS, *wide[1:], color="black", linewidth=4)
+            middle = each.interval.middle
+            axes.plot(middle, at + _INTERVALS, "o", color="white", markeredgecolor="black")
     if any(each.question.margin for each in judged):
         axes.fill_betweenx([], [], [], color="#E4E4E4", label="margin")
     axes.plot([], [], "|", color="black", markersize=9, label="each seed")
@@ -104,7 +109,9 @@ def draw_differences(axes: Axes, judged: Sequence[Judged]) -> None:
         if any(each in unit for each in _HIGHER_IS_BETTER)
         else ("worse", "better")
     )
-    axes.text(0, 1.01, f"← {second} {sides[0]}", transform=axes.transAxes, fontsize=8)
-    axes.text(1, 1.01, f"{second} {sides[1]} →", transform=axes.transAxes, fontsize=8, ha="right")
+    axes.text(0, 1.02, f"← {second} {sides[0]}", transform=axes.transAxes)
+    axes.text(1, 1.02, f"{second} {sides[1]} →", transform=axes.transAxes, ha="right")
     axes.set(xlabel=f"difference,{unit}", ylim=(len(judged) - 0.5, -0.5))
-    axes.set_yticks(range(len(judged)), [each.question.pair for each in judged], fontsize=8)
+    axes.set_yticks([])
+    for at, each in enumerate(judged):
+        axes.text(0.01, at + _LABELS, each.question.pair, transform=axes.get_yaxis_transform())

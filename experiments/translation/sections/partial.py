@@ -89,7 +89,7 @@ def prefix(size: int, p: float) -> int:
 
 
 def _plot(figure: Figure, gains: dict[Condition, list[float]]) -> None:
-    figure.set(size_inches=(9.5, 1.8 + 0.5 * len(gains)), layout_engine="constrained")
+    figure.set(size_inches=(6, 1.8 + 0.65 * len(gains)), layout_engine="constrained")
     drawn = [
         Judged(
             Question(
@@ -108,5 +108,5 @@ def _plot(figure: Figure, gains: dict[Condition, list[float]]) -> None:
     axes = figure.subplots()
     draw_differences(axes, drawn)
     figure.legend(
-        *axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False
+        *axes.get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False
     )
