@@ -134,9 +134,10 @@ class _Check:
 
     def remark(self):
         """Returns what to say in a report about calls that cannot be compared."""
-        for mode, why in self._why_not.items():
-            return f"; not checked{f' for training={mode}' if self._expected else ''}, as {why}"
-        return ""
+        if not self._why_not:
+            return ""
+        mode, why = next(iter(self._why_not.items()))
+        return f"; not checked{f' for training={mode}' if self._expected else ''}, as {why}"
 
 
 class _Incomparable(Exception):
