@@ -70,8 +70,7 @@ OPERATIONS = {
     # elementwise
     "add": Operation(lambda x, w: x + w, PER_CHANNEL),
     "add-raw": Operation(lambda x: tf.raw_ops.Add(x=x, y=2.0 * x)),
-    "add-constant": Operation(lambda x: x + tf.constant(range(CHANNELS), x.dtype), folds=False),
-    "add-zeros": Operation(lambda x: x + tf.zeros(CHANNELS, x.dtype)),
+    "add-constant": Operation(lambda x: x + tf.cast(tf.range(CHANNELS), x.dtype), folds=False),
     "add-n": Operation(lambda x: tf.add_n([x, 2.0 * x, x])),
     "sub": Operation(lambda x, w: w - x, PER_CHANNEL),
     "neg": Operation(lambda x: -x),
