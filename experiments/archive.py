@@ -1,4 +1,5 @@
-"""`python -m experiments.archive NAME` writes the logs of a kept report where its task looks for them.
+"""`python -m experiments.archive NAME` writes the logs of a kept report where its task looks for
+them.
 
 They are kept in one compressed file, which holds the content of each log by its name. Each becomes
 a JSON file in experiments/logs/NAME; those of a plan, in the folders of its corpora. A file that is
@@ -40,7 +41,8 @@ def add_logs(folder: Path, logs: Path) -> None:
 
 
 def unpack(folder: Path, name: str, logs: Path) -> None:
-    """Writes each log of a kept report, as the trainings wrote it, unless a file of its name is there.
+    """Writes each log of a kept report, as the trainings wrote it, unless a file of its name is
+    there.
 
     Args:
         folder: Holds the archive.

@@ -1,4 +1,5 @@
-"""`python -m experiments.publish NAME ...` writes kept reports anew from their kept logs and remarks.
+"""`python -m experiments.publish NAME ...` writes kept reports anew from their kept logs and
+remarks.
 
 A name is that of a task, of a corpus of the task `translation`, or of a plan, such as `planned`.
 The kept logs are in one file of experiments/results/NAME; the logs of this checkout,

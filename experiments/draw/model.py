@@ -51,8 +51,8 @@ SIZES = Sizes()
 def build_model(
     condition: Condition, step_size: float, seed: int, pixels: int, sizes: Sizes = SIZES
 ) -> keras.Model:
-    """Returns the compiled network of a condition. It maps images to the logits of their drawings and the
-    divergence.
+    """Returns the compiled network of a condition. It maps images to the logits of their drawings
+    and the divergence.
 
     The output is `[batch, pixels + 1]`. The seed alone determines initial weights and noise.
 

@@ -22,8 +22,8 @@ LSTMS = ("first", "second")
 def build_model(
     condition: Condition, step_size: float, seed: int, length: int, units: int = UNITS
 ) -> keras.Model:
-    """Returns the compiled network of a condition. It maps the points so far to the distribution of the
-    next one.
+    """Returns the compiled network of a condition. It maps the points so far to the distribution of
+    the next one.
 
     Both LSTMs read the point, and the output reads both LSTMs. The output is `[batch, length, 1 + 6
     * COMPONENTS]`, as `negative_log_likelihood` takes it. The seed alone determines the initial

@@ -18,10 +18,8 @@ def build_model(
     The norm has an offset, so the product before it has no bias. The seed alone determines the
     weights.
 
-    Args:
-        condition: Builds the norm. Its option `normalize_logits` puts one after the last product too.
-        pixels: Size of an image.
-        hidden: Units of each hidden layer.
+    Args: condition: Builds the norm. Its option `normalize_logits` puts one after the last product
+        too. pixels: Size of an image. hidden: Units of each hidden layer.
     """
     keras.utils.set_random_seed(seed)
     x = images = keras.Input((pixels,))

@@ -22,7 +22,8 @@ def build_model(
     units: int = UNITS,
     word_units: int = WORD_UNITS,
 ) -> keras.Model:
-    """Returns the compiled network of a condition. It maps images and captions to `[batch, 2, units]`.
+    """Returns the compiled network of a condition. It maps images and captions to `[batch, 2,
+    units]`.
 
     An image goes through one matrix; the embedding of a caption is the last state of a GRU. Both
     are scaled to length 1 and become absolute values. The seed alone determines the initial

@@ -55,7 +55,8 @@ class Comparison(NamedTuple):
     digits: int = 1  # decimals of the differences
 
     def questions(self, setting: Setting, conditions: Done) -> list[Question]:
-        """Returns the claims about the conditions of a setting, those that wait for a condition included.
+        """Returns the claims about the conditions of a setting, those that wait for a condition
+        included.
 
         Two kinds are equal within a quarter of LayerNorm's effect. Without such an effect there is
         nothing that another kind could be equal in, so there is no claim on equality.

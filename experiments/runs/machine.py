@@ -8,7 +8,7 @@ from statistics import median
 
 import numpy as np
 
-_SIZE = 1024  # conditions and columns of the matrices of the check
+_SIZE = 1024  # rows and columns of the matrices of the check
 _PRODUCTS = 30
 
 

@@ -28,8 +28,8 @@ SIZES = Sizes()
 def build_model(
     condition: Condition, step_size: float, seed: int, sizes: Sizes = SIZES
 ) -> keras.Model:
-    """Returns the compiled network of a condition. It maps sentences and their neighbours to logits of
-    the neighbours' words.
+    """Returns the compiled network of a condition. It maps sentences and their neighbours to logits
+    of the neighbours' words.
 
     The inputs are ids `[batch, LONGEST + 1]` of the sentences and `[batch, 2, LONGEST + 1]` of
     their neighbours; the output is `[batch, 2, LONGEST + 1, WORDS]`. Each word of a neighbour is

@@ -1,4 +1,5 @@
-"""A patched copy of the baseline that has the kinds of all conditions, and processes that run in it.
+"""A patched copy of the baseline that has the kinds of all conditions, and processes that run in
+it.
 
 The copy holds all code that its processes run, so edits in the checkout do not affect a training in
 progress.

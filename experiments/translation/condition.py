@@ -1,4 +1,7 @@
-"""A condition is one training, declared in a file of `conditions/`. A run is a condition with a seed."""
+"""A condition is one training, declared in a file of `conditions/`.
+
+A run is a condition with a seed.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,8 +37,9 @@ class Condition:
     moved: str = "all"
     # options of `nmt train` that differ from the corpus's
     options: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    # name of the condition that it varies, whose learning rate it takes where the corpus has a grid of
-    # step sizes. By default a condition chooses its own, unless its options have a `learning_rate`
+    # name of the condition that it varies, whose learning rate it takes where the corpus has a grid
+    # of step sizes. By default a condition chooses its own, unless its options have a
+    # `learning_rate`
     step_size_of: str = ""
     model_type: str = "rnn"  # the architecture that it is trained with
 

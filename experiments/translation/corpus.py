@@ -45,14 +45,14 @@ class Corpus:
     vocabulary_size: int  # units on each side
     seeds: int  # the largest number of seeds of a condition
     options: dict[str, Any]  # options of `nmt train`
-    # the grid of learning rates from which each condition takes the best. Without one, all conditions have that
-    # of the options
+    # the grid of learning rates from which each condition takes the best. Without one, all
+    # conditions have that of the options
     step_sizes: Sequence[float] = ()
     conditions: dict[str, dict[str, Any]] = field(
         default_factory=dict
     )  # options of single conditions, by the name of the condition
-    # patterns of the names of conditions that are not trained on this corpus, as in `fnmatch`, unless a
-    # condition names the corpus
+    # patterns of the names of conditions that are not trained on this corpus, as in `fnmatch`,
+    # unless a condition names the corpus
     without: Sequence[str] = ()
     minutes: float = 0  # of a training on two cores; 0 if that was not measured
     remarks: Sequence[str] = ()  # paragraphs for the beginning of the report
@@ -99,7 +99,8 @@ class Corpus:
         return {**dict(files), **dict(valid), "dictionaries": dictionaries, **self.options}
 
     def adapt(self, conditions: Sequence[Condition]) -> list[Condition]:
-        """Returns the conditions that are trained on this corpus, with the options that they have there.
+        """Returns the conditions that are trained on this corpus, with the options that they have
+        there.
 
         Raises:
             UserError: The corpus has options for an unknown condition.

@@ -195,7 +195,7 @@ PREREGISTRATIONS = {  # by the names of their kept reports
     ),
     _BIASES: Preregistration(
         title="Biases in the place of offsets: planned trainings",
-        page="experiments/PLAN-biases.md",
+        page="experiments/PLAN-biases.md of commit 0a07d81f",
         corpora=(_BIASES,),
         about="Stand-in data, a small model, short trainings: the pre-norm Transformer of `multi30k_pre_norm` with "
         "3,000 updates. Does RMSNorm need an offset there, or does the model lack biases?",

@@ -28,8 +28,8 @@ TABLE2: dict[str, Published] = {
     "prmsnorm": Published((22.6, 23.1), 493),
 }
 
-# Table 4, by condition. The condition without a norm fails to train. The paper has no norms before the residual
-# sums.
+# Table 4, by condition. The condition without a norm fails to train. The paper has no norms before
+# the residual sums.
 TABLE4: dict[str, Published] = {
     "post-layernorm": Published((26.6, 27.7), 248),
     "post-rmsnorm": Published((26.8, 27.7), 231),

@@ -85,8 +85,8 @@ def by_condition(results: Iterable[Result]) -> dict[Condition, list[Result]]:
 def choose(
     conditions: Iterable[Condition], grid: Iterable[Result], step_sizes: Sequence[float]
 ) -> dict[Condition, float | None]:
-    """Returns the learning rate of each condition: that with the best validation, or `None` for that of
-    its options.
+    """Returns the learning rate of each condition: that with the best validation, or `None` for
+    that of its options.
 
     A condition is left out as long as the grid that chooses its learning rate is not wholly done.
 

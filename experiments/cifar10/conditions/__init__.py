@@ -1,8 +1,8 @@
 """The kinds of normalization of Zhang & Sennrich (2019), section 6.4, and three over other axes.
 
 As in the paper's code, their statistics run over height and width, separately for each channel.
-That is instance normalization; the last three conditions normalize over the channels, or over everything.
-Epsilon is the same for all.
+That is instance normalization; the last three conditions normalize over the channels, or over
+everything. Epsilon is the same for all.
 
 A condition in a file added here is trained and reported with the rest.
 """
@@ -20,7 +20,8 @@ EVERYTHING = (1, 2, 3)
 
 @keras.saving.register_keras_serializable(package="experiments.cifar10")
 class OverPositions(keras.layers.Layer):
-    """Normalizes each channel over the first positions of an image, condition by condition from the top.
+    """Normalizes each channel over the first positions of an image, row by row from the
+    top.
 
     Args:
         partial: Share of the positions that the mean square takes.

@@ -14,7 +14,8 @@ _BIASES = {"transformer_attention_bias": True, "transformer_output_bias": True}
 def _last_offset(name: str) -> keras.layers.Layer:
     """Returns an RMSNorm.
 
-    The last norm of the decoder gets an offset, because the encoder, with its norms, is built first.
+    The last norm of the decoder gets an offset, because the encoder, with its norms, is built
+    first.
     """
     from ..inside.last_offset import add_last_offset
 

@@ -2,7 +2,8 @@
 kinds before them.
 
 A condition without a norm takes steps smaller than those of a grid: only large ones might make it
-diverge. Two conditions have more updates, because models with norms after the residual sums learn slowly.
+diverge. Two conditions have more updates, because models with norms after the residual sums learn
+slowly.
 """
 
 from ..condition import Condition

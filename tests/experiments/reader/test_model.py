@@ -166,10 +166,10 @@ def test_the_network_finds_the_entity_after_a_mark():
     passages[:] = 60
     passages[:, 0:10:2] = generator.permuted(np.tile(np.arange(5), (256, 1)), axis=1) + FIRST_ENTITY
     places = generator.integers(1, 5, 256)
-    conditions = np.arange(256)
+    examples = np.arange(256)
     passages[:, 1:10:2] = 50
-    passages[conditions, 2 * places - 1] = 51
-    answers = passages[conditions, 2 * places] - FIRST_ENTITY
+    passages[examples, 2 * places - 1] = 51
+    answers = passages[examples, 2 * places] - FIRST_ENTITY
     model = build_model(CONDITIONS["layernorm"], 0.01, 1, Sizes(units=16, word_units=16))
     history = model.fit([passages, questions], answers, batch_size=64, epochs=60, verbose=0)
     assert history.history["loss"][-1] < 0.5 * np.log(5)

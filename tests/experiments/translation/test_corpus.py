@@ -118,11 +118,6 @@ def test_data_that_is_neither_a_name_nor_a_folder_is_refused(data, monkeypatch, 
         read_corpus(data)
 
 
-def test_wmt14_needs_a_folder_of_text():
-    with pytest.raises(UserError, match="give its folder: DATA=/path/to/wmt14"):
-        read_corpus("wmt14")
-
-
 def test_missing_files_are_named(folder):
     (folder / "newstest2014.en").unlink()
     (folder / "train.de.gz").unlink()
@@ -174,14 +169,6 @@ def test_another_folder_of_the_same_name_is_refused(folder, tmp_path, ran):
         UserError, match=f"origin was '{folder}' and is now '{other}'; move .* away, or restore"
     ):
         prepare(read_corpus(str(other)), store)
-
-
-def test_another_size_of_vocabularies_is_refused(corpus, store, ran):
-    prepare(corpus, store)
-    assert [arguments[:3] for arguments in ran] == [("-m", "nmt", "corpus"), ("-m", "nmt", "vocab")]
-    object.__setattr__(corpus, "vocabulary_size", 200)
-    with pytest.raises(UserError, match="vocabulary_size was 100 and is now 200"):
-        prepare(corpus, store)
 
 
 @pytest.mark.parametrize("tied", [True, False])

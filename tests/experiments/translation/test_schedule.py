@@ -38,7 +38,10 @@ def test_all_rows_of_the_paper_exist():
 
 @pytest.fixture
 def add(monkeypatch):
-    """Adds a file with a condition of the given name to conditions/. The file comes first in the alphabet."""
+    """Adds a file with a condition of the given name to conditions/.
+
+    The file comes first in the alphabet.
+    """
 
     def add(name):
         monkeypatch.setattr(pkgutil, "iter_modules", lambda path: [SimpleNamespace(name="a_file")])
