@@ -124,10 +124,9 @@ def test_everything_is_trained_measured_and_reported_once(name, tmp_path):
     report = tmp_path / "runs" / "report"
     found = json.loads((report / "report.json").read_text())
     sections = ["learning", "step_sizes", "mean_share", *["baseline"] * (name == "reader"), "speed"]
-    assert list(found["sections"]) == sections
-    assert len(found["claims"]) == 2 * (
-        name in PUBLISHED_TIMES
-    )  # XLA and plain; there is no model without a norm
+    assert [each for each in found["sections"] if each != "differences"] == sections
+    timed = [each for each in found["claims"] if "takes less time" in each["claim"]]
+    assert len(timed) == 2 * (name in PUBLISHED_TIMES)  # XLA and plain
     assert all(text in (report / "report.md").read_text() for text in small.about)
     logs = {
         path: path.stat().st_mtime_ns

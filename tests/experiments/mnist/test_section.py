@@ -53,8 +53,8 @@ def test_claims_compare_the_mean_training_loss():
     claims = {claim.claim: claim for claim in section.claims}
     faster = claims["RMSNorm learns faster than the model without a norm"]
     assert faster.ours == "-50.0 [-50.0, -50.0]% in mean training loss, batches of 4, 2 seeds"
-    assert faster.verdict == "shown"
-    assert claims["RMSNorm learns as fast as LayerNorm"].verdict.startswith("shown")
+    assert faster.verdict == "provisional: shown"  # claims on BatchNorm wait
+    assert claims["RMSNorm learns as fast as LayerNorm"].verdict.startswith("provisional: shown")
 
 
 def test_batches_of_128_are_not_judged():
