@@ -84,11 +84,9 @@ def export_checkpoint(to: Path, directory: Path, version: str) -> None:
     named = dict(_named(config, arrays, version))
     if version == "v0.3":
         # The state of an optimizer before its first update, which v0.3 expects in every checkpoint.
-        moments = {
-            f"{name}/{slot}": np.zeros_like(x)
-            for name, x in named.items()
-            for slot in ("Adam", "Adam_1")
-        }
+        moments = {}
+        for name, x in named.items():
+            moments |= {f"{name}/{slot}": np.zeros_like(x) for slot in ("Adam", "Adam_1")}
         powers = {
             "beta1_power": np.float32(config.adam_beta1),
             "beta2_power": np.float32(config.adam_beta2),
@@ -147,7 +145,9 @@ def _refuse(config: Config, words: Sequence[Words], version: str) -> None:
     if is_transformer and not is_old:
         reasons |= {
             "its Transformers always normalize (--layer_normalization_type)": kind == "none",
-            "its Transformers fail without --tie_decoder_embeddings": not config.tie_decoder_embeddings,
+            "its Transformers fail without --tie_decoder_embeddings": (
+                not config.tie_decoder_embeddings
+            ),
             "its Transformers need <GO> at id 1": any(
                 x.unknown == 2 and x.ids.get("<GO>") != 1 for x in words
             ),

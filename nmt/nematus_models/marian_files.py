@@ -137,7 +137,8 @@ def read_marian(folder: Path) -> MarianFolder:
         rows_of_tables((source, target), None, is_shared),
         [weights],
         [
-            f"Marian never chooses {target.names[1]}: translate with --suppress_unknown to do the same"
+            f"Marian never chooses {target.names[1]}: translate with --suppress_unknown to do the "
+            "same"
         ],
     )
 

@@ -82,13 +82,14 @@ def refusals(nematus: dict[str, Any]) -> list[str]:
         depths["rnn_dec_depth"] != 1 and "gradient_aggregation_steps" not in nematus
     ):  # an option since v0.5
         found.append(
-            "the decoder has several levels and comes from Nematus before v0.5, which computes them differently in "
-            "training and translation; train it again with master"
+            "the decoder has several levels and comes from Nematus before v0.5, which computes "
+            "them differently in training and translation; train it again with master"
         )
     deep = depths["rnn_dec_depth"] != 1 or depths["rnn_enc_transition_depth"] != 1
     if nematus.get("theano_compat") and deep:
         found.append(
-            "theano_compat with transitions in the encoder or several levels in the decoder is not supported"
+            "theano_compat with transitions in the encoder or several levels in the decoder is "
+            "not supported"
         )
     return found
 

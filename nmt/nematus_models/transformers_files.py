@@ -168,7 +168,8 @@ def _read_words(folder: Path, config: dict[str, Any]) -> tuple[tuple[Words, Word
     elif config.get("decoder_vocab_size") not in (None, count):
         raise UserError(
             f"{path}: decoder_vocab_size is {config['decoder_vocab_size']!r} and vocab_size "
-            f"{count}, although both sides share their table; save the model with transformers again"
+            f"{count}, although both sides share their table; save the model with transformers "
+            "again"
         )
     end = _number(path, config, "eos_token_id")
     for words in (source, target):

@@ -162,7 +162,7 @@ class Engine:
         return [tokens[start:end].tolist() for start, end in itertools.pairwise(splits)]
 
     def _decode(self, rows: list[Sequence[str]]) -> np.ndarray:
-        ids = [[self._target_ids[token] for token in row] for row in rows]
+        ids = [list(map(self._target_ids.__getitem__, row)) for row in rows]
         words = tf.ragged.constant(ids, tf.int32, ragged_rank=1)
         words = tf.ragged.boolean_mask(words, words != END)
         return np.asarray(self._vocabularies.target.decode(words).numpy(), object)

@@ -108,7 +108,7 @@ class Batcher:
             self._count(waiting=-sum(piece.places for piece in pieces))
         if len(found) == 1:
             return found[0]
-        return {name: np.concatenate([each[name] for each in found]) for name in found[0]}
+        return {name: _joined(name, found) for name in found[0]}
 
     def _cut(self, signature: ServedFunction, inputs: Arrays, rows: int) -> deque[_Piece]:
         """Returns the pieces of a request.
@@ -235,13 +235,21 @@ def _run(pieces: list[_Piece]) -> list[Arrays]:
     if len(pieces) == 1:
         return [signature.run(pieces[0].inputs)]
     names = list(signature.inputs)
-    columns = [np.concatenate([piece.inputs[name] for piece in pieces]) for name in names]
+    inputs = [piece.inputs for piece in pieces]
+    columns = [_joined(name, inputs) for name in names]
     joined = signature.run(dict(zip(names, columns, strict=True)))
     ends = np.cumsum([piece.rows for piece in pieces])
     if not _has_rows(joined, ends[-1]):
         raise ValueError("the outputs of a batch do not have as many rows as its inputs")
     parts = {name: np.split(array, ends[:-1]) for name, array in joined.items()}
-    return [{name: part[i] for name, part in parts.items()} for i in range(len(pieces))]
+    results = []
+    for number in range(len(pieces)):
+        results.append({name: part[number] for name, part in parts.items()})
+    return results
+
+
+def _joined(name: str, parts: list[Arrays]) -> np.ndarray:
+    return np.concatenate([part[name] for part in parts])
 
 
 def _has_rows(outputs: Arrays, rows: int) -> bool:

@@ -11,6 +11,7 @@ import json
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -147,7 +148,7 @@ def _columns(instances: Any, signature: ServedFunction) -> dict[str, list]:
     for row in instances:
         if not isinstance(row, dict) or set(row) != set(signature.inputs):
             _refuse(f"each of instances must be an object with {_names(signature)}")
-    return {name: [row[name] for row in instances] for name in signature.inputs}
+    return {name: list(map(itemgetter(name), instances)) for name in signature.inputs}
 
 
 def _value(row: Any, name: str) -> Any:

@@ -1,6 +1,7 @@
 """Files of translated chunks, their order in a shard, and reports."""
 
 import io
+import itertools
 from dataclasses import asdict
 
 from nmt.bulk.chunks import Chunk, Report, Shard, add, read_chunk, summary, write_chunk
@@ -27,7 +28,8 @@ def test_chunks_of_other_texts_or_lines_have_other_files():
     others = [("/in/a.en", "12-2.0"), ("/in/b.en", "12-1.0"), ("/other/a.en", "12-1.0")]
     shards = [SHARD, *(Shard(*other, "/out") for other in others)]
     places = [(0, 0, 5), (0, 0, 6), (9, 5, 5)]
-    assert len({Chunk(shard, *place).path for shard in shards for place in places}) == 12
+    chunks = [Chunk(shard, *place) for shard, place in itertools.product(shards, places)]
+    assert len({chunk.path for chunk in chunks}) == 12
 
 
 def test_reports_add_up():
@@ -41,8 +43,8 @@ def test_reports_add_up():
 
 def test_one_is_not_plural():
     assert summary(Report(1, 1, 1, 1), 1, 2.0, "f") == (
-        "1 shard written with 1 line; 1 line translated in 2.0 s (0.5 lines/s); 1 line failed, see f; "
-        "already there: 1 shard"
+        "1 shard written with 1 line; 1 line translated in 2.0 s (0.5 lines/s); "
+        "1 line failed, see f; already there: 1 shard"
     )
 
 

@@ -82,7 +82,8 @@ def test_the_program_starts_with_nothing_but_its_extra(run_python):
     of_nmt = packages(config["options.extras_require"]["nmt"].splitlines())
     absent = of_nmt - packages((ROOT / "constraints-bulk.txt").read_text().splitlines())
     assert "tqdm" in absent
-    script = f"import sys; sys.modules.update(dict.fromkeys({sorted(absent)!r})); sys.path.insert(0, {str(ROOT)!r})\n"
+    script = f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+    script += f"sys.modules.update(dict.fromkeys({sorted(absent)!r}))\n"
     done = run_python(script + "from nmt.bulk.__main__ import main; main()", "--help")
     assert (done.returncode, done.stderr) == (0, "")
 

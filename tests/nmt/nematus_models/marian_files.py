@@ -28,16 +28,10 @@ _PARTS = {
     "final_layer_norm.": "ffn_ffn_ln_",
 }
 _WEIGHTS = {
-    **{
-        f"{part}_proj.{kind}": letter + part[0]
-        for part in ("q", "k", "v", "out")
-        for kind, letter in (("weight", "W"), ("bias", "b"))
-    },
-    **{
-        f"fc{i}.{kind}": f"ffn_{letter}{i}"
-        for i in (1, 2)
-        for kind, letter in (("weight", "W"), ("bias", "b"))
-    },
+    **{f"{part}_proj.weight": f"W{part[0]}" for part in ("q", "k", "v", "out")},
+    **{f"{part}_proj.bias": f"b{part[0]}" for part in ("q", "k", "v", "out")},
+    **{f"fc{i}.weight": f"ffn_W{i}" for i in (1, 2)},
+    **{f"fc{i}.bias": f"ffn_b{i}" for i in (1, 2)},
 }
 
 

@@ -1,5 +1,6 @@
 """`import-nematus`: which checkpoints, options and dictionaries it reads."""
 
+import itertools
 import json
 import shutil
 
@@ -42,17 +43,15 @@ def test_option_names_of_all_versions_are_equivalent(tmp_path):
         "layer_normalization_type": "layernorm",
         "rnn_enc_depth": 1,
     }
-    configs = [
-        read_checkpoint_config(
-            write_options(tmp_path / name, *left_out, dictionaries=dictionaries, **options)
-        )
-        for dictionaries in [[str(DATA / f"tiny.vocab.{side}.json") for side in ("en", "de")]]
-        for name, left_out, options in [
-            ("v0.3", (), {"use_layer_norm": True}),
-            ("before", (*old_names, "use_layer_norm"), old),
-            ("later", ("use_layer_norm", "enc_depth"), new),
-        ]
-    ]
+    dictionaries = [str(DATA / f"tiny.vocab.{side}.json") for side in ("en", "de")]
+    configs = []
+    for name, left_out, options in [
+        ("v0.3", (), {"use_layer_norm": True}),
+        ("before", (*old_names, "use_layer_norm"), old),
+        ("later", ("use_layer_norm", "enc_depth"), new),
+    ]:
+        path = write_options(tmp_path / name, *left_out, dictionaries=dictionaries, **options)
+        configs.append(read_checkpoint_config(path))
     assert configs[0] == configs[1] == configs[2]
     assert configs[0].layer_normalization_type == "layernorm"
     assert (configs[0].embedding_size, configs[0].state_size, configs[0].source_vocab_sizes) == (
@@ -199,11 +198,8 @@ def test_biases_that_old_versions_never_read_are_ignored(tmp_path, tiny):
         for each in load_system(tmp_path / "imported").model.variables
         if "transition" in each.path
     ]
-    assert sorted(paths) == [
-        f"encoder/{side}/transition1/state_to_{name}"
-        for side in ("backward", "forward")
-        for name in ("gates", "proposal")
-    ]
+    places = itertools.product(("backward", "forward"), ("gates", "proposal"))
+    assert sorted(paths) == [f"encoder/{side}/transition1/state_to_{name}" for side, name in places]
 
 
 @pytest.mark.parametrize(

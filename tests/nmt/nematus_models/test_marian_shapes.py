@@ -20,10 +20,8 @@ from tests.nmt.nematus_models.conftest import DATA, arrays, change_json, set_jso
 
 EXPECTED = json.loads((DATA / "expected.json").read_text(encoding="utf-8"))
 VOCABULARY = json.loads((DATA / "vocab.json").read_text(encoding="utf-8"))
-PAIRS = [
-    tuple(line.encode() for line in pair)
-    for pair in zip(EXPECTED["sources"], EXPECTED["targets"], strict=True)
-]
+SIDES = (map(str.encode, EXPECTED[side]) for side in ("sources", "targets"))
+PAIRS = list(zip(*SIDES, strict=True))
 TABLE = "model.shared.weight"
 HEAD = "lm_head.weight"
 OWN = {  # our tables -> the names of those that transformers may have beside the shared one
@@ -60,7 +58,8 @@ def permute(folder, places):
 
     arrays(change)(folder)
     set_json(folder / "vocab.json", {piece: int(places[i]) for piece, i in VOCABULARY.items()})
-    end, padding = int(places[0]), int(places[48])
+    end = int(places[0])
+    padding = int(places[48])
     change_json(
         folder / "config.json",
         eos_token_id=[end],
@@ -198,9 +197,8 @@ def test_rows_without_a_piece_are_never_chosen_and_count_in_costs(folder, tmp_pa
     logits = lengths * (90 + math.log(3)) - costs_of(system)  # of the right words
     run("import-marian", DATA, "--to", tmp_path / "original")
     original = load_system(tmp_path / "original")
-    source, target = (
-        [ids[:-1] for ids in EXPECTED[f"{side}_ids"][:1]] for side in ("source", "target")
-    )
+    source = [EXPECTED["source_ids"][0][:-1]]
+    target = [EXPECTED["target_ids"][0][:-1]]
     all_logits = original.model(
         np.array([[*source[0], 0]]), np.ones([1, len(source[0]) + 1]), np.array([[*target[0], 0]])
     )

@@ -136,6 +136,10 @@ class Session:
         return function(*arguments)
 
 
+def decoded(values: list) -> list:
+    return [x.decode("latin-1") if isinstance(x, bytes) else x for x in values]
+
+
 def main() -> None:
     session = Session(*sys.argv[1:4])
     signatures = json.loads(sys.argv[4])
@@ -145,15 +149,11 @@ def main() -> None:
         inputs, outputs = (
             signatures[request["signature_name"]][side] for side in ("inputs", "outputs")
         )
-        given = {
-            tensor: [text.encode("latin-1") for text in request["inputs"][name]]
-            for name, tensor in inputs.items()
-        }
+        given = {}
+        for name, tensor in inputs.items():
+            given[tensor] = [text.encode("latin-1") for text in request["inputs"][name]]
         found = session.run(given, list(outputs.values()))
-        return {
-            name: [x.decode("latin-1") if isinstance(x, bytes) else x for x in values]
-            for name, values in zip(outputs, found, strict=True)
-        }
+        return dict(zip(outputs, map(decoded, found), strict=True))
 
     with ThreadPoolExecutor(4) as callers:
         for result in callers.map(serve, sys.stdin):

@@ -21,9 +21,9 @@ SOURCE = [
     "viel Haus, 42 Wege",
     "שלום 世界",
 ]
-TARGET = [
-    "".join(chr(0x430 + (i * i + j) % 32) for j in range(i + 3)) + " дом жук щи" for i in range(20)
-]
+TARGET = []
+for i in range(20):
+    TARGET.append("".join(chr(0x430 + (i * i + j) % 32) for j in range(i + 3)) + " дом жук щи")
 
 
 ARCHITECTURES = {

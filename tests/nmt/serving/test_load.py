@@ -87,9 +87,8 @@ def test_a_minute_of_callers_beside_hostile_clients(run, toy, start_service, tmp
     p50 = statistics.median(seconds)
     p95 = statistics.quantiles(seconds, n=20)[-1]
     print(f"| rows answered, wrong ones among them | {rows:,}, {wrong} |")
-    print(
-        f"| responses by status | {', '.join(f'{status}: {n:,}' for status, n in sorted(statuses.items()))} |"
-    )
+    counts = ", ".join(f"{status}: {n:,}" for status, n in sorted(statuses.items()))
+    print(f"| responses by status | {counts} |")
     print(f"| hostile requests | {hostile:,} |")
     print(f"| p50, p95 of good requests | {1000 * p50:,.0f} ms, {1000 * p95:,.0f} ms |")
     print(f"| MiB before and after | {before:,}, {after:,} |")

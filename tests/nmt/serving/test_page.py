@@ -115,9 +115,7 @@ def test_the_picture_of_a_long_sentence_is_cut(service, browser):
     assert len(browser.run(WORDS)) == 60
     assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
     picture(browser, "page-long")
-    browser.run(
-        "const t = document.getElementById('text'); t.value = 'a b'; t.dispatchEvent(new Event('input'))"
-    )
+    enter(browser, "a b")
     browser.until("return document.querySelectorAll('#picture rect').length === 4")
     assert browser.run(CUT) == ""
 
@@ -129,7 +127,8 @@ def test_a_result_keeps_its_own_lines_while_the_text_changes(service, browser):
     browser.until("return document.querySelectorAll('#picture rect').length === 4")
     # New text that is not translated yet, with the caret in another line.
     browser.run(
-        "const t = document.getElementById('text'); t.value = 'neu\\n'.repeat(5); t.setSelectionRange(0, 0)"
+        "const t = document.getElementById('text'); t.value = 'neu\\n'.repeat(5); "
+        "t.setSelectionRange(0, 0)"
     )
     browser.run("document.querySelectorAll('#alternatives button')[1].click()")
     browser.until(f"{WORDS}[0] === 'zwei looks at zwei, 100%'")
@@ -149,9 +148,7 @@ def test_errors_are_said_and_go_away(service, browser):
     )
     assert "a request may have 512 rows" in browser.until(ERROR)
     picture(browser, "page-error")
-    browser.run(
-        "const t = document.getElementById('text'); t.value = 'b'; t.dispatchEvent(new Event('input'))"
-    )
+    enter(browser, "b")
     browser.until(f"{TEXT} === 'B!'")
     assert browser.run(ERROR) == ""
 
@@ -165,7 +162,8 @@ return ["translation", "alternatives", "picture"].filter(id => {
 
 def enter(browser, text):
     browser.run(
-        f"const t = document.getElementById('text'); t.value = {json.dumps(text)}; t.dispatchEvent(new Event('input'))"
+        f"const t = document.getElementById('text'); t.value = {json.dumps(text)}; "
+        "t.dispatchEvent(new Event('input'))"
     )
 
 

@@ -1,6 +1,7 @@
 """Exported models without this project: in a fresh environment, and through TensorFlow's C API."""
 
 import importlib.metadata
+import itertools
 import json
 import os
 import subprocess
@@ -87,10 +88,9 @@ def served(command, requests, folder):
         name, inputs = (
             request if isinstance(request, tuple) else ("serving_default", {"sources": request})
         )
-        texts = {
-            each: [string.decode("latin-1") for string in strings]
-            for each, strings in inputs.items()
-        }
+        texts = {}
+        for each, strings in inputs.items():
+            texts[each] = [string.decode("latin-1") for string in strings]
         return json.dumps({"signature_name": name, "inputs": texts})
 
     run = subprocess.run(
@@ -119,13 +119,12 @@ def with_c(saved_model):
         Path(tensorflow_text.__file__).parent / "python" / "ops" / "_sentencepiece_tokenizer.so"
     )
     client = Path(__file__).parent / "c_api_client.py"
-    signatures = {
-        name: {
+    signatures = {}
+    for name, signature in meta_graph(saved_model).signature_def.items():
+        signatures[name] = {
             "inputs": {each: tensor.name for each, tensor in signature.inputs.items()},
             "outputs": {each: tensor.name for each, tensor in signature.outputs.items()},
         }
-        for name, signature in meta_graph(saved_model).signature_def.items()
-    }
     command = [
         sys.executable,
         "-I",
@@ -201,7 +200,8 @@ import tensorflow_text
 for path, copy in zip(sys.argv[1:], sys.argv[2:]):
     loaded = tf.saved_model.load(path)
     tf.saved_model.save(loaded, copy, signatures=loaded.signatures)
-print(loaded.signatures["serving_default"](sources=tf.constant(["Das Haus"]))["translations"].numpy()[0].decode())
+serve = loaded.signatures["serving_default"]
+print(serve(sources=tf.constant(["Das Haus"]))["translations"].numpy()[0].decode())
 """
     run = run_python(
         script, saved_model, tmp_path / "copy", tmp_path / "copy of copy", PYTHONIOENCODING="utf-8"
@@ -227,7 +227,7 @@ def test_the_warm_up_requests_can_be_read_and_played(saved_model, signatures):
         assert set(
             signatures.functions[name](**{key: tf.constant(value) for key, value in inputs.items()})
         )
-    assert played == [(name, count) for name in signatures.functions for count in (1, 2)]
+    assert played == list(itertools.product(signatures.functions, (1, 2)))
 
 
 def test_warm_up_requests_of_other_kinds_are_left_out(tmp_path):
@@ -256,7 +256,7 @@ def test_the_card_names_the_signatures(saved_model, signatures):
 def test_an_export_loads_under_tensorflow_2_20(saved_model, signatures, tmp_path):
     """TensorFlow Serving brings an older TensorFlow than the one that exports."""
     strings = strange_strings(300)
-    script = f"import tensorflow\nassert tensorflow.__version__.startswith('2.20.'), tensorflow.__version__\n{SERVE}"
+    script = f"import tensorflow\nassert tensorflow.__version__.startswith('2.20.')\n{SERVE}"
     batches = in_batches(strings, 50)
     found = served([OLDER, "-I", "-c", script, saved_model], batches, tmp_path)
     for batch, result in zip(batches, found, strict=True):

@@ -29,7 +29,12 @@ def service(toy, start_service, tmp_path_factory):
 GOOD = [
     (
         {"instances": ["a", "b"]},
-        {"predictions": [_ := {"translations": "A!", "scores": 1.0}, {**_, "translations": "B!"}]},
+        {
+            "predictions": [
+                {"translations": "A!", "scores": 1.0},
+                {"translations": "B!", "scores": 1.0},
+            ]
+        },
     ),
     ({"instances": [{"sources": "é"}]}, {"predictions": [{"translations": "é!", "scores": 2.0}]}),
     ({"inputs": ["a"]}, {"outputs": {"translations": ["A!"], "scores": [1.0]}}),

@@ -63,18 +63,17 @@ def test_only_what_is_longer_than_the_limit_is_cut(signatures, vocabularies):
     assert np.isinf(scores).tolist() == [False, True]
 
 
+def arrays(outputs):
+    return {name: value.numpy() for name, value in outputs.items()}
+
+
 @models("transformer")
 def test_translations_begin_with_their_prefixes(signatures):
     """Those without a prefix are as ever. A prefix that is too long is cut, and flagged."""
     sources = [*SOURCE, "", ""]
     prefixes = ["дом", "", "жук щи", "", TARGET[19] * 2, "дом", ""]
-    found, usual = (
-        {name: value.numpy() for name, value in function(*map(tf.constant, inputs)).items()}
-        for function, inputs in (
-            (signatures.with_prefix, (sources, prefixes)),
-            (signatures.serve, (sources,)),
-        )
-    )
+    found = arrays(signatures.with_prefix(tf.constant(sources), tf.constant(prefixes)))
+    usual = arrays(signatures.serve(tf.constant(sources)))
     translations = [text.decode() for text in found["translations"]]
     assert all(
         text.startswith(prefix[:4]) for text, prefix in zip(translations, prefixes, strict=True)
