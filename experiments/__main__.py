@@ -1,4 +1,5 @@
-"""`python -m experiments [--task TASK] [DATA]`: trains what is not trained yet, measures, and writes runs/report."""
+"""`python -m experiments [--task TASK] [DATA]`: trains what is not trained yet, measures, and
+writes runs/report."""
 
 import argparse
 import importlib

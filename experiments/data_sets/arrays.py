@@ -27,7 +27,8 @@ class Labelled(NamedTuple):
 
 
 def divide(images: Labelled, test: Labelled, training: int) -> Parts:
-    """Returns the parts of a data set: the first images train, the others before those of the test validate."""
+    """Returns the parts of a data set: the first images train, the others before those of the
+    test validate."""
     return Parts(
         Labelled(*(each[:training] for each in images)),
         Labelled(*(each[training:] for each in images)),

@@ -110,7 +110,8 @@ class DrawCell(keras.layers.Layer):
         return ops.concatenate([canvas, divergence], -1), [h_encoder, c_encoder, *drawn, divergence]
 
     def draw(self, z, states):
-        """Returns h and c of the decoder and the canvas after drawing z `[batch, latent]`, given those before."""
+        """Returns h and c of the decoder and the canvas after drawing z `[batch, latent]`, given
+        those before."""
         h_decoder, c_decoder, canvas = states
         h_decoder, [_, c_decoder] = self.decoder(z, [h_decoder, c_decoder])
         return [h_decoder, c_decoder, canvas + self.write(h_decoder)]
@@ -132,6 +133,7 @@ class DrawCell(keras.layers.Layer):
 
 
 def normal_divergence(mean, log_deviation):
-    """Returns KL(N(mean, deviation^2) || N(0, 1)) in nats, summed over the last axis, `[batch, 1]`."""
+    """Returns KL(N(mean, deviation^2) || N(0, 1)) in nats, summed over the last axis, `[batch,
+    1]`."""
     terms = ops.square(mean) + ops.exp(2 * log_deviation) - 1
     return ops.sum(terms / 2 - log_deviation, -1, keepdims=True)

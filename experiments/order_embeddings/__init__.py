@@ -1,1 +1,4 @@
-"""Order embeddings of images and captions (Ba et al. 2016, section 6.1; Zhang & Sennrich 2019, section 6.3)."""
+"""Order embeddings of images and captions (Ba et al.
+
+2016, section 6.1; Zhang & Sennrich 2019, section 6.3).
+"""

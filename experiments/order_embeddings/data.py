@@ -1,4 +1,5 @@
-"""Reads captions of images, and makes from two captions of each image a stand-in for its features."""
+"""Reads captions of images, and makes from two captions of each image a stand-in for its
+features."""
 
 import itertools
 import re
@@ -25,7 +26,8 @@ _WORD = re.compile(r"\w+")
 
 
 class Part(NamedTuple):
-    """Images `[images, features]`, a sparse matrix, and captions `[images, captions, time]` of word ids."""
+    """Images `[images, features]`, a sparse matrix, and captions `[images, captions, time]` of
+    word ids."""
 
     images: sparse.csr_matrix
     captions: np.ndarray
@@ -78,7 +80,8 @@ def _words(captions: Iterable[tuple[list[str], ...]]) -> Iterator[str]:
 
 
 def _counts(texts: list[tuple[list[str], ...]], features: dict[str, int]) -> sparse.csr_matrix:
-    """Returns how often each word stands in the captions that stand for an image, `[images, FEATURES]`."""
+    """Returns how often each word stands in the captions that stand for an image, `[images,
+    FEATURES]`."""
     cells = []
     for image, captions in enumerate(texts):
         words = itertools.chain(*captions[: len(IMAGE)])

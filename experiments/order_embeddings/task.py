@@ -1,4 +1,5 @@
-"""Order embeddings of images and captions with every kind of normalization: the task `order_embeddings`."""
+"""Order embeddings of images and captions with every kind of normalization: the task
+`order_embeddings`."""
 
 import keras
 import numpy as np

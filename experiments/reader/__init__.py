@@ -1,1 +1,4 @@
-"""An attentive reader that fills gaps in novels (Zhang & Sennrich 2019, section 6.2; Ba et al. 2016, section 6.2)."""
+"""An attentive reader that fills gaps in novels (Zhang & Sennrich 2019, section 6.2; Ba et al.
+
+2016, section 6.2).
+"""

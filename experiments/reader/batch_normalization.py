@@ -51,7 +51,8 @@ class StepNormalization(keras.layers.Layer):
         )
 
     def call(self, inputs, seen, training=False):
-        """Normalizes `[batch, units]`, given `[batch, 1]`: 1 where there is a word, 0 at padding."""
+        """Normalizes `[batch, units]`, given `[batch, 1]`: 1 where there is a word, 0 at
+        padding."""
         mean = self.mean / self.weight
         variance = self.variance / self.weight
         if training:

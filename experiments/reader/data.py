@@ -1,4 +1,5 @@
-"""Makes cloze questions of novels: a name in a shortened sentence is to be found in the passage that holds it."""
+"""Makes cloze questions of novels: a name in a shortened sentence is to be found in the passage
+that holds it."""
 
 import collections
 import itertools
@@ -20,7 +21,9 @@ PASSAGE = 50  # words
 SENTENCE = (6, 30)  # words of a sentence that becomes a question
 KEPT = 0.7  # probability of each of its words to be in the question
 
-_HELD_OUT = 0.08  # of the questions, at least, come from the novels for validation, and as many from those for the test
+# Of the questions, at least, come from the novels for validation, and as many from those for the
+# test.
+_HELD_OUT = 0.08
 _MOST = (
     1000  # questions for validation, and as many for the test; others of their novels are left out
 )
@@ -122,7 +125,8 @@ def find_clozes(sentences: list[Sentence], generator: np.random.Generator) -> It
 
 
 def find_names(sentences: list[Sentence], least: int = 5) -> set[str]:
-    """Returns the words that are nearly always capitalized, at least some times in the middle of a sentence."""
+    """Returns the words that are nearly always capitalized, at least some times in the middle of
+    a sentence."""
     middle = collections.Counter()
     lower = collections.Counter()
     for sentence in sentences:

@@ -1,4 +1,5 @@
-"""The section of the differences that judge claims: a table, and a picture with margins and the judged intervals."""
+"""The section of the differences that judge claims: a table, and a picture with margins and the
+judged intervals."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -50,7 +51,8 @@ def differences_section(
 
 
 def _plot(figure: Figure, judged: Sequence[Judged]) -> None:
-    """Draws the differences of each unit on an axis of its own, those of the main measure if they have one."""
+    """Draws the differences of each unit on an axis of its own, those of the main measure if
+    they have one."""
     once: dict[tuple[str, str], Judged] = {}
     for each in [each for each in judged if not each.question.measure] or judged:
         key = each.question.pair, each.question.unit

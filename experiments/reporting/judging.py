@@ -1,4 +1,5 @@
-"""One rule for the claims of all reports: differences paired by seed, their intervals, Holm's correction, verdicts."""
+"""One rule for the claims of all reports: differences paired by seed, their intervals, Holm's
+correction, verdicts."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence

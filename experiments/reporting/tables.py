@@ -1,4 +1,5 @@
-"""Sections of a single table: the grid of learning rates, and the share of the mean in the input of every norm."""
+"""Sections of a single table: the grid of learning rates, and the share of the mean in the input
+of every norm."""
 
 import itertools
 from collections.abc import Mapping, Sequence

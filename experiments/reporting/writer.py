@@ -72,7 +72,8 @@ def write_picture(section: Section, folder: Path) -> None:
 
 
 def _finite(value: Any) -> Any:
-    """Returns a value of JSON types with null in the place of NaN and infinity, which JSON lacks."""
+    """Returns a value of JSON types with null in the place of NaN and infinity, which JSON
+    lacks."""
     if isinstance(value, dict):
         return {key: _finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

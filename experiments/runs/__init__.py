@@ -1,1 +1,4 @@
-"""Trainings of Keras models by kind of normalization and seed; `store.py` keeps the logs of all tasks."""
+"""Trainings of Keras models by kind of normalization and seed.
+
+`store.py` keeps the logs of all tasks.
+"""

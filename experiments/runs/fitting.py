@@ -102,6 +102,7 @@ def _restore(folder: Path) -> tuple[keras.Model, dict[str, Any]] | None:
 
 
 def _seeds(model: keras.Model) -> list[keras.Variable]:
-    """Returns the states of the random generators, as of dropout, which a .keras file does not hold."""
+    """Returns the states of the random generators, as of dropout, which a .keras file does not
+    hold."""
     weights = {id(weight) for weight in model.weights}
     return [variable for variable in model.variables if id(variable) not in weights]

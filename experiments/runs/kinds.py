@@ -46,7 +46,10 @@ def cell_options(condition: Condition) -> dict[str, Any]:
 
 
 def norm_conditions(epsilon: float) -> list[Condition]:
-    """Returns a condition for each kind as a layer over the units, with an offset; epsilon is the same for all."""
+    """Returns a condition for each kind as a layer over the units, with an offset.
+
+    Epsilon is the same for all.
+    """
     rms = partial(RMSNormalization, epsilon=epsilon, center=True)
     norms = {
         "none": None,

@@ -1,4 +1,5 @@
-"""What a training asks of the networks of a task, with what all classifiers and all tasks on images share."""
+"""What a training asks of the networks of a task, with what all classifiers and all tasks on
+images share."""
 
 import abc
 from collections.abc import Iterable
@@ -31,11 +32,13 @@ class Networks(abc.ABC):
 
     @abc.abstractmethod
     def build(self, run: Run) -> keras.Model:
-        """Builds and compiles the network of a run, whose seed alone decides the initial weights."""
+        """Builds and compiles the network of a run, whose seed alone decides the initial
+        weights."""
 
     @abc.abstractmethod
     def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[Any, Any]:
-        """Returns inputs and targets of training examples with these numbers, as a setting has them."""
+        """Returns inputs and targets of training examples with these numbers, as a setting has
+        them."""
 
     @abc.abstractmethod
     def measure(self, model: keras.Model, part: Any) -> dict[str, float]:
@@ -43,14 +46,18 @@ class Networks(abc.ABC):
 
     @abc.abstractmethod
     def mean_shares(self, model: keras.Model) -> dict[str, float]:
-        """Returns the share of the mean in the input of each norm, on validation data; see `probes.mean_share`."""
+        """Returns the share of the mean in the input of each norm, on validation data.
+
+        See `probes.mean_share`.
+        """
 
     def results(self) -> dict[str, Any]:
         """Returns what else every log keeps, in JSON types."""
         return {}
 
     def validate(self, model: keras.Model) -> dict[str, float]:
-        """Returns the values on the validation data, and those on the test data with `test_` before their names."""
+        """Returns the values on the validation data, and those on the test data with `test_`
+        before their names."""
         found = self.measure(model, self.data.valid)
         tested = {} if self.data.test is None else self.measure(model, self.data.test)
         return found | {f"test_{name}": value for name, value in tested.items()}
@@ -68,7 +75,8 @@ def compile_classifier(
 def loss_and_error(
     model: keras.Model, inputs: Any, classes: np.ndarray, batch_size: int
 ) -> dict[str, float]:
-    """Returns the mean loss, `nll`, and the `error` in percent of a network that `compile_classifier` compiled."""
+    """Returns the mean loss, `nll`, and the `error` in percent of a network that
+    `compile_classifier` compiled."""
     loss, accuracy = model.evaluate(in_batches(inputs, classes, batch_size=batch_size), verbose=0)
     return {"nll": loss, "error": 100 * (1 - accuracy)}
 

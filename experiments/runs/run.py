@@ -24,7 +24,8 @@ class Condition:
 
     name: str  # name of its runs and their logs
     label: str  # its name in the report
-    norm: "Callable[[str], keras.layers.Layer] | None"  # builds the normalization from a layer name; `None` for none
+    # Builds the normalization from a layer name; `None` for none.
+    norm: "Callable[[str], keras.layers.Layer] | None"
     paper: bool = False  # whether it is the paper's, and its name a key of `styles.KINDS`
     options: Mapping[str, Any] = field(
         default_factory=dict, hash=False
@@ -111,7 +112,8 @@ def grid_runs(
 def best_step_sizes(
     logs: Mapping[Run, Mapping[str, Any]], metric: str, step_sizes: Sequence[float]
 ) -> dict[tuple[Condition, Setting], float]:
-    """Returns the rate with the best validation for each condition and setting whose runs with all rates are done."""
+    """Returns the rate with the best validation for each condition and setting whose runs with
+    all rates are done."""
     found: dict[tuple[Condition, Setting], dict[float, float]] = {}
     for run, log in logs.items():
         if run.seed == GRID_SEED:
@@ -127,7 +129,8 @@ def lowest(log: Mapping[str, Any], metric: str) -> float:
 
 
 def or_infinite(value: float) -> float:
-    """Returns the value of a metric, or infinity if it is not a number, which is then never the lowest."""
+    """Returns the value of a metric, or infinity if it is not a number, which is then never the
+    lowest."""
     return math.inf if math.isnan(value) else value
 
 

@@ -1,4 +1,5 @@
-"""Sections that the reports of all Keras tasks share: learning rates, the share of the mean, and speed."""
+"""Sections that the reports of all Keras tasks share: learning rates, the share of the mean, and
+speed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -28,7 +29,8 @@ def settings_of(logs: Logs) -> list[Setting]:
 
 
 def step_sizes_section(logs: Logs, metric: str, label: str) -> Section | None:
-    """Returns the section of the grid of learning rates, which the lowest metric chooses, or `None` without any."""
+    """Returns the section of the grid of learning rates, which the lowest metric chooses, or
+    `None` without any."""
     grid: dict[str, dict[str, dict[float, float]]] = {}
     values = {run: lowest(log, metric) for run, log in logs.items() if run.seed == GRID_SEED}
     for run, value in values.items():
@@ -39,7 +41,8 @@ def step_sizes_section(logs: Logs, metric: str, label: str) -> Section | None:
 
 
 def share_section(logs: Logs, over: str = "the units") -> Section | None:
-    """Returns the section of the share of the mean over some axes in each norm's input, or `None` without any."""
+    """Returns the section of the share of the mean over some axes in each norm's input, or
+    `None` without any."""
     settings = settings_of(logs)
     shares = {}
     for setting in settings:
@@ -56,7 +59,10 @@ def share_section(logs: Logs, over: str = "the units") -> Section | None:
 def times_section(
     times: Sequence[Mapping[str, Any]], logs: Logs, published: Mapping[str, float]
 ) -> Section | None:
-    """Returns the section of what `time_updates` returned in each process, or `None` without any; see `Experiment`."""
+    """Returns the section of what `time_updates` returned in each process, or `None` without any.
+
+    See `Experiment`.
+    """
     if not times:
         return None
     checks = checks_of(times)

@@ -42,7 +42,8 @@ class LogStore:
         self.logs = root / "experiments" / "logs" / task
         self.work = root / "runs" / "reproduce" / task
         self.report = root / "runs" / "report"
-        commit_of_checkout()  # caches the commit of the loaded code, before another one is checked out
+        # Caches the commit of the loaded code, before another one is checked out.
+        commit_of_checkout()
 
     most_memory = 4 << 30  # bytes that trainings may leave behind
 
@@ -183,7 +184,8 @@ def provenance() -> dict[str, Any]:
 
 @functools.cache
 def commit_of_checkout(root: Path = ROOT) -> str:
-    """Returns the commit of the checkout at the first call, with a plus if a tracked file has changed, or `unknown`."""
+    """Returns the commit of the checkout at the first call, with a plus if a tracked file has
+    changed, or `unknown`."""
     return read_commit(root, "--untracked-files=no")
 
 
@@ -203,6 +205,9 @@ def read_commit(root: Path, *which: str) -> str:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Returns whether two values are equal; two numbers may differ by rounding, as 0.009 and 3 times 0.003."""
+    """Returns whether two values are equal.
+
+    Two numbers may differ by rounding, as 0.009 and 3 times 0.003.
+    """
     numbers = isinstance(one, float) and isinstance(other, float)
     return math.isclose(one, other) if numbers else one == other

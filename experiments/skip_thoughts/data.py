@@ -46,7 +46,10 @@ def read_corpus(data: str) -> Parts:
 
 
 def to_ids(sentences: list[Sentence], words: dict[str, int]) -> np.ndarray:
-    """Returns the ids of sentences with their ends, `[sentences, LONGEST + 1]`; words beyond `LONGEST` are cut off."""
+    """Returns the ids of sentences with their ends, `[sentences, LONGEST + 1]`.
+
+    Words beyond `LONGEST` are cut off.
+    """
     found = np.full((len(sentences), LONGEST + 1), PADDING, np.int32)
     for row, sentence in zip(found, sentences, strict=True):
         ids = [words.get(word.lower(), UNKNOWN) for word in sentence[:LONGEST]]

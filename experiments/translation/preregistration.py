@@ -1,4 +1,5 @@
-"""The report on a plan: its claims judged together, all its measures, and the values of each kind."""
+"""The report on a plan: its claims judged together, all its measures, and the values of each
+kind."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -92,7 +93,8 @@ class Preregistration(NamedTuple):
         return folder
 
     def _measures(self, results: Sequence[Result]) -> Section:
-        """Returns the section of the differences in every measure, of the contrasts that have all their seeds."""
+        """Returns the section of the differences in every measure, of the contrasts that have
+        all their seeds."""
         seeds = {condition.name: condition.seeds for condition in read_conditions()}
         conditions = []
         data = []
@@ -185,6 +187,9 @@ def _value(condition: Condition, result: Result) -> dict[str, Any]:
 
 
 def level(results: Sequence[Result], condition: str) -> str:
-    """Returns the mean BLEU of LayerNorm, a condition, in words; an empty string before it has results."""
+    """Returns the mean BLEU of LayerNorm, a condition, in words.
+
+    An empty string before it has results.
+    """
     found = [each.bleu for each in results if each.condition.name == condition]
     return f"LayerNorm at {mean(found):.0f} BLEU, still improving" if found else ""

@@ -196,7 +196,8 @@ def _describe(training: Training) -> dict[str, Any]:
 
 
 def portable(options: dict[str, Any]) -> dict[str, Any]:
-    """Returns options with file names instead of paths, so that a log reveals nothing about the machine."""
+    """Returns options with file names instead of paths, so that a log reveals nothing about the
+    machine."""
 
     def name(value: Any) -> Any:
         return Path(value).name if isinstance(value, str) else value

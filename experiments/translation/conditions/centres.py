@@ -1,4 +1,7 @@
-"""The paper's Figure 4: initial weights around 0.2; all, the embeddings, or the matrices before a norm."""
+"""The paper's Figure 4: initial weights around 0.2.
+
+All, the embeddings, or the matrices before a norm.
+"""
 
 import itertools
 

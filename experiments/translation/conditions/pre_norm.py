@@ -1,4 +1,5 @@
-"""The conditions of experiments/PLAN-pre-norm.md: what sets RMSNorm apart from LayerNorm, one part at a time."""
+"""The conditions of experiments/PLAN-pre-norm.md: what sets RMSNorm apart from LayerNorm, one
+part at a time."""
 
 import keras
 

@@ -1,4 +1,5 @@
-"""A large epsilon of Adam and more updates, which let a model without a norm learn, for three kinds."""
+"""A large epsilon of Adam and more updates, which let a model without a norm learn, for three
+kinds."""
 
 from ..condition import Condition
 

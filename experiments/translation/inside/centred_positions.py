@@ -6,7 +6,8 @@ from nmt.model import transformer, transformer_layers
 
 
 def centre_positions() -> None:
-    """Makes every Transformer that this process builds later take the mean from each position's sinusoids."""
+    """Makes every Transformer that this process builds later take the mean from each position's
+    sinusoids."""
     transformer.sinusoids = _centred
 
 

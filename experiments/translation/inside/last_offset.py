@@ -8,7 +8,8 @@ from rmsnorm_tf import RMSNormalization
 
 
 def add_last_offset() -> None:
-    """Gives the decoder's last norm an offset, in every Transformer that this process builds later."""
+    """Gives the decoder's last norm an offset, in every Transformer that this process builds
+    later."""
     transformer.Transformer._decoder = _Decoder
 
 

@@ -31,7 +31,10 @@ def curve(done: Sequence[Result], name: str = "bleu") -> Curve:
 
 
 def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -> Section | None:
-    """Returns the section of the learning curves, or `None` without any; see `LogStore.read_times`."""
+    """Returns the section of the learning curves, or `None` without any.
+
+    See `LogStore.read_times`.
+    """
     conditions = {
         condition: done
         for condition, done in by_condition(results).items()
@@ -102,7 +105,8 @@ def _draw(
     curves: Mapping[Condition, Curve],
     per_update: Callable[[Condition], float] = lambda condition: 1,
 ) -> None:
-    """Draws the mean over the seeds, and their range around it, with an x value for each update of a condition."""
+    """Draws the mean over the seeds, and their range around it, with an x value for each update
+    of a condition."""
     for condition, style in styles({condition: kind_of(condition) for condition in curves}).items():
         x = [update * per_update(condition) for update in curves[condition]]
         draw_seeds(axes, x, list(curves[condition].values()), style, label=condition.label)

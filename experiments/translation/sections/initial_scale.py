@@ -13,7 +13,8 @@ Norms = Mapping[str, Mapping[str, float]]  # the measurements of every norm by i
 
 
 def section(measured: Mapping[str, Any] | None) -> Section | None:
-    """Returns the section of the norms of untrained models, which were measured once for `multi30k`, or `None`."""
+    """Returns the section of the norms of untrained models, which were measured once for
+    `multi30k`, or `None`."""
     if not measured:
         return None
     sizes = {

@@ -11,7 +11,10 @@ from ..results import Result
 
 
 def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -> Section | None:
-    """Returns the section of the times of the main conditions, or `None` without any; see `LogStore.read_times`."""
+    """Returns the section of the times of the main conditions, or `None` without any.
+
+    See `LogStore.read_times`.
+    """
     if not processes:
         return None
     times = processes[0]

@@ -1,4 +1,5 @@
-"""A data set in place of CIFAR-10: noisy images of 16 x 16 pixels, the brightness of whose rows tells their class."""
+"""A data set in place of CIFAR-10: noisy images of 16 x 16 pixels, the brightness of whose rows
+tells their class."""
 
 import numpy as np
 import pytest

@@ -15,7 +15,10 @@ def test_whitened_images_are_uncorrelated_with_variance_1():
 
 
 def test_zca_changes_white_images_only_a_little():
-    """Zero-phase: of all matrices that whiten, the symmetric one; for white images it is the identity."""
+    """Zero-phase: of all matrices that whiten, the symmetric one.
+
+    For white images it is the identity.
+    """
     x = np.concatenate([np.eye(4), -np.eye(4)]).reshape(8, 2, 2, 1) * 2  # covariance: the identity
     np.testing.assert_allclose(zca(x)(x), x, atol=1e-4)
 

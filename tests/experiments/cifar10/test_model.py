@@ -34,7 +34,10 @@ def test_every_row_maps_images_to_ten_logits_and_starts_from_the_same_kernels(co
 
 
 def test_the_layers_are_those_of_convpool_cnn_c():
-    """Springenberg et al. (2015), Table 2: three blocks of three convolutions, pooled after the first two."""
+    """Springenberg et al.
+
+    (2015), Table 2: three blocks of three convolutions, pooled after the first two.
+    """
     model = small(CONDITIONS["rmsnorm"])
     shapes = [model.get_layer(name).output.shape[1:] for name in SUMS]
     assert shapes == [(16, 16, 4)] * 3 + [(8, 8, 6)] * 3 + [(2, 2, 6)] * 3

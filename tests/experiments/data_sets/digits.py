@@ -1,4 +1,5 @@
-"""A data set in place of MNIST: noisy images of 16 pixels, whose class is the brightest of the first ten pixels."""
+"""A data set in place of MNIST: noisy images of 16 pixels, whose class is the brightest of the
+first ten pixels."""
 
 import gzip
 

@@ -10,7 +10,10 @@ VERBS = ["saw", "met", "thanked", "blamed"]
 
 
 def write_novel(path, seed, sentences=60):
-    """Each sentence has two names; `the Emma` shows that a capital letter is not due to the beginning."""
+    """Each sentence has two names.
+
+    `the Emma` shows that a capital letter is not due to the beginning.
+    """
     generator = np.random.default_rng(seed)
     lines = []
     for _ in range(sentences):

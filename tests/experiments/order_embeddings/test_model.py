@@ -63,7 +63,10 @@ def test_padding_does_not_change_a_caption():
 
 
 def test_the_penalty_is_zero_where_the_caption_is_above_the_image():
-    """Vendrov et al. (2016), equation 2: y is above x if every coordinate of y is at most that of x."""
+    """Vendrov et al.
+
+    (2016), equation 2: y is above x if every coordinate of y is at most that of x.
+    """
     images = np.array([[0.5, 0.5], [0.0, 1.0]])
     captions = np.array([[0.25, 0.5], [1.0, 0.0]])
     np.testing.assert_allclose(order_penalties(images, captions), [[0, 0.25], [0.0625, 1]])
@@ -98,7 +101,10 @@ def test_scores_of_a_perfect_embedding():
 
 
 def test_ranks_count_the_better_ones():
-    """Image 0 is nearer to both captions of image 1 than to its own; the captions of image 0 suit image 1 better."""
+    """Image 0 is nearer to both captions of image 1 than to its own.
+
+    The captions of image 0 suit image 1 better.
+    """
     images = np.array([[1.0, 0.0], [0.0, 1.0]], np.float32)
     captions = np.array([[[0.0, 0.5], [0.0, 0.6]], [[0.0, 0.1], [0.0, 0.2]]], np.float32)
     found = retrieval_scores(images, captions)

@@ -75,7 +75,8 @@ def test_a_claim_is_judged_when_all_its_seeds_are_there(missing, tmp_path):
     expected = {
         "P1: RMSNorm is not worse than LayerNorm, RNN": "shown",
         "P2: RMSNorm is equal to LayerNorm, RNN": "shown",
-        "pRMSNorm is not worse than LayerNorm, RNN": "provisional",  # Transformers of the family wait
+        # Transformers of the family wait.
+        "pRMSNorm is not worse than LayerNorm, RNN": "provisional",
         "pRMSNorm is equal to LayerNorm, RNN": "provisional",
     }
     assert {name: found[name] for name in expected} == (
@@ -119,7 +120,8 @@ def test_biases_are_judged_against_the_margin(both, last_seed, verdict, tmp_path
 
 
 def of_pre_norm(kind, seed, offset=-0.012, centring=0.01):
-    """The offset lowers the loss by 0.012, centring raises it by 0.01, and centred positions do nothing."""
+    """The offset lowers the loss by 0.012, centring raises it by 0.01, and centred positions do
+    nothing."""
     parts = {
         "layernorm": offset + centring,
         "layernorm-no-offset": centring,

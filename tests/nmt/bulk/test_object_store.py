@@ -61,7 +61,10 @@ if not storage.exists("store://out"):
 
 @pytest.mark.parametrize(("fails", "is_written"), [(1, False), (2, True)])
 def test_a_store_that_fails_half_way_loses_nothing(bulk, tmp_path, fails, is_written):
-    """Opening the object fails, or renaming it after its copy; the second run does what is missing."""
+    """Opening the object fails, or renaming it after its copy.
+
+    The second run does what is missing.
+    """
     status, _, errors = bulk(program=("-c", WRITE), environment={"FAILS": str(fails)})
     assert (status == 0, "the store is away" not in errors, (tmp_path / "out").exists()) == (
         is_written,

@@ -199,7 +199,8 @@ def test_a_text_that_changes_has_no_translation(start_bulk, toy, tmp_path):
 
 @pytest.mark.slow
 def test_a_job_with_fewer_texts_keeps_the_chunks_of_the_others(bulk, toy, tmp_path):
-    """So does a job with the same names in another folder, and it says whose translations are kept."""
+    """So does a job with the same names in another folder, and it says whose translations are
+    kept."""
     for folder in ("in", "other"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "a.en").write_text(f"{folder}\n")

@@ -97,7 +97,8 @@ def test_long_lines_are_translated_as_each_alone(make_translator, vocabulary):
 
 
 def test_a_line_that_is_too_long_is_translated_in_pieces(make_translator, vocabulary):
-    """Nothing is dropped: the translation is that of all pieces, and costs what they cost together."""
+    """Nothing is dropped: the translation is that of all pieces, and costs what they cost
+    together."""
     translator = make_translator(vocabulary)
     long = "a b c d " * 300
     short, found = translator.lines(["a b", long])

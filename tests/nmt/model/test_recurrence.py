@@ -52,7 +52,8 @@ class Cell:
         return h, affine(tf.nn.softmax(h), self.tensors[4]) + 0.1 * seen
 
     def loss(self, run):
-        """Returns a number that depends on every state, and its gradients by weights and tensors."""
+        """Returns a number that depends on every state, and its gradients by weights and
+        tensors."""
         with tf.GradientTape() as tape:
             tape.watch(self.tensors)
             x, gate, h, seen, _, shift = self.tensors

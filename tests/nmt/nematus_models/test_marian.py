@@ -1,4 +1,5 @@
-"""`import-marian`: a model computes what transformers computes, and damaged or other models are refused."""
+"""`import-marian`: a model computes what transformers computes, and damaged or other models are
+refused."""
 
 import dataclasses
 import json
@@ -182,7 +183,8 @@ def test_a_saved_model_translates_alike(imported, system, tmp_path):
 
 @pytest.mark.slow
 def test_ctranslate2_translates_alike(imported, system, tmp_path):
-    """Its costs lack the padding's logit, so a translation may differ where two are almost as good."""
+    """Its costs lack the padding's logit, so a translation may differ where two are almost as
+    good."""
     ctranslate2 = pytest.importorskip("ctranslate2", reason="needs the extra `ctranslate2`")
     run("export", "--model", imported, "--to", tmp_path / "model", "--format", "ctranslate2")
     engine = ctranslate2.Translator(str(tmp_path / "model"))
