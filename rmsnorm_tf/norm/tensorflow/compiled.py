@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -125,31 +126,48 @@ def _in_eager_mode(signature):
     forward = _as_operation(forward, signature.inputs().flatten(), signature.is_compiled)
     backward = _as_operation(backward, signature.inputs_of_backward(), signature.is_compiled)
 
+    plain_backward = _flat(plain, signature)[1]
+    rstd_of_x = _rstd_of_x(plain)
+    gradient = _differentiable(
+        lambda dy, rstd, x, *others: plain_backward(dy, rstd_of_x(rstd, x), x, *others),
+        signature.inputs_of_backward(),
+        backward,
+    )
+
     @tf.custom_gradient
     def normalize(*inputs):
         with _unrecorded():
             y, rstd = forward(*inputs)
         return y, lambda dy: gradient(dy, rstd, *inputs)
 
-    @tf.custom_gradient
-    def gradient(dy, rstd, *inputs):
-        with _unrecorded():
-            gradients = backward(dy, rstd, *inputs)
-
-        def second(*upstream):
-            sources = [dy, *inputs]
-            with tf.GradientTape() as outer:
-                outer.watch(sources)
-                with tf.GradientTape() as tape:
-                    tape.watch(inputs)
-                    y = composed(*inputs)
-                again = tape.gradient(y, inputs, dy)
-            of_dy, *others = outer.gradient(again, sources, upstream)
-            return of_dy, None, *others
-
-        return gradients, second
-
     return normalize
+
+
+def _differentiable(function, specs, operation=None):
+    """Returns an operation that computes a function, whose derivatives are operations too.
+
+    Forward mode pauses tapes, so the derivatives come from graphs.
+    """
+    operation = operation or _as_operation(function, specs, False)
+
+    @functools.cache
+    def gradient():
+        count = len(specs)
+        outputs = [tf.TensorSpec(t.shape, t.dtype) for t in _traced(function, specs).outputs]
+        return _differentiable(
+            lambda *t: tf.gradients(
+                function(*t[:count]), t[:count], t[count:], unconnected_gradients="zero"
+            ),
+            [*specs, *outputs],
+        )
+
+    @tf.custom_gradient
+    def call(*inputs):
+        with _unrecorded():
+            outputs = operation(*inputs)
+        return outputs, lambda *upstream: gradient()(*inputs, *upstream)
+
+    return call
 
 
 def _unrecorded():
@@ -198,9 +216,7 @@ def _with_gradient(passes, forward, backward):
     drops gradients that are defined inside gradients.
     """
 
-    @tf.custom_gradient
-    def rstd_of_x(rstd, x):
-        return tf.identity(rstd), lambda drstd: (None, passes.gradient_of_rstd(drstd, rstd, x))
+    rstd_of_x = _rstd_of_x(passes)
 
     @tf.custom_gradient
     def normalize(x, *others):
@@ -210,3 +226,13 @@ def _with_gradient(passes, forward, backward):
         return y, lambda dy: backward(dy, rstd, x, *others)
 
     return normalize
+
+
+def _rstd_of_x(passes):
+    """Returns a function that returns rstd, with its gradient as a function of x."""
+
+    @tf.custom_gradient
+    def rstd_of_x(rstd, x):
+        return tf.identity(rstd), lambda drstd: (None, passes.gradient_of_rstd(drstd, rstd, x))
+
+    return rstd_of_x
