@@ -11,6 +11,7 @@ and reads no file outside of it.
 import contextlib
 import hashlib
 import importlib.metadata
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +29,7 @@ from .model.contract import TranslationModel
 from .model.registry import build_model
 from .normalization import paths_of_weight
 from .storage.cache import Cache
-from .storage.checkpoints import BEST, LAST, load_checkpoint
+from .storage.checkpoints import BEST, LAST, checkpoint_size, load_checkpoint
 from .storage.files import ORIGIN, atomic_write, read_json, write_json
 from .text.lines import content_digests
 from .text.shards import MissingFile, all_shards, find_shards
@@ -100,6 +101,7 @@ def open_system(config: Config, directory: Path, original: Config | None) -> Sys
         changed.append("dictionaries")  # .json in place of .model, or the reverse
     values = [f"--{name} {_words(original, name)}, not {_words(config, name)}" for name in changed]
     _refuse(changed, f"with {'; '.join(values)}", config, directory)
+    _refuse_larger(config, directory / LAST)
     return build_system(config, _vocabularies(config, directory), directory)
 
 
@@ -145,9 +147,31 @@ def load_system(directory: Path) -> System:
             f"{directory} has no model to translate with yet: its training has not validated so "
             "far; let it reach its first validation, or resume it with a smaller --valid_freq"
         )
+    _refuse_larger(config, directory / BEST)
     system = build_system(config, _vocabularies(config, directory), directory)
     load_checkpoint(directory / BEST, system.model.variables, system.fingerprint)
     return system
+
+
+def _refuse_larger(config: Config, checkpoint: Path) -> None:
+    """Refuses a configuration of a larger model than a checkpoint holds, before it is built.
+
+    The bounds are far below the size of any model: each level has several arrays, and each size
+    and each vocabulary is that of some matrix.
+    """
+    arrays, numbers = checkpoint_size(checkpoint)
+    options = config.architecture
+    depths = sorted(value for name, value in options.items() if name.endswith("_depth"))
+    sizes = [value for name, value in options.items() if name.endswith("_size")]
+    words = max(config.source_vocab_sizes or 1, config.target_vocab_size or 1)
+    widest = max(sizes)
+    levels = math.prod(depths[-2:])
+    if levels > 4 * arrays or max(widest * min(sizes), words * config.embedding_size) > numbers:
+        raise UserError(
+            f"{checkpoint} has {arrays} arrays of at most {numbers} numbers, and its config.json "
+            f"describes a larger model: {levels} levels, sizes up to {widest}, {words} words; "
+            "copy the directory again"
+        )
 
 
 def load_ensemble(directories: Sequence[Path]) -> System:

@@ -98,6 +98,12 @@ def load_checkpoint(
     return head
 
 
+def checkpoint_size(path: str | os.PathLike) -> tuple[int, int]:
+    """Returns how many arrays a checkpoint has, and how many float32 numbers fit in its file."""
+    with open_archive(path) as archive:  # no array is compressed, and headers may say anything
+        return len(archive.namelist()) - 1, Path(path).stat().st_size // 4
+
+
 def kept_checkpoints(directory: Path) -> list[Path]:
     """Returns the models that a training kept, the latest last."""
     models = path_inside(directory / KEPT, directory).glob("*.npz")

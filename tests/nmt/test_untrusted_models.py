@@ -229,6 +229,22 @@ HARM = {
         lambda model: edit_json(model / "config.json", rnn_enc_depth=10**6),
         "it must be above 0 and at most 1000",
     ),
+    "1000 levels": (
+        lambda model: edit_json(model / "config.json", rnn_enc_depth=1000),
+        "describes a larger model: 2000 levels",
+    ),
+    "a wide embedding": (
+        lambda model: edit_json(model / "config.json", embedding_size=20_000),
+        "describes a larger model: .* up to 20000,",
+    ),
+    "a wide state": (
+        lambda model: edit_json(model / "config.json", state_size=10**5),
+        "describes a larger model: .* up to 100000,",
+    ),
+    "a long dictionary": (
+        lambda model: edit_json(model / "config.json", source_vocab_sizes=10**7),
+        "describes a larger model: .* 10000000 words",
+    ),
     "a state of 1e30": (
         lambda model: edit_json(model / "config.json", state_size=10**30),
         "--state_size is 10{30};",
