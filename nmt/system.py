@@ -38,6 +38,9 @@ from .text.vocabulary import END, Vocabularies, Vocabulary, load_vocabulary
 _LIBRARIES = ("keras", "numpy", "sacrebleu", "sentencepiece", "tensorflow", "tensorflow-text")
 # What depends on which files each pattern of a text names.
 _OF_CORPORA = {**PER_FILE, "valid_sample": "valid_source_dataset"}
+# By how much a configuration may exceed its checkpoint.
+_SPARE_LEVELS = 100
+_SPARE_NUMBERS = 2**24
 _NORMALIZATION = ("layer_normalization_type", "layer_normalization_center")
 
 
@@ -156,8 +159,8 @@ def load_system(directory: Path) -> System:
 def _refuse_larger(config: Config, checkpoint: Path) -> None:
     """Refuses a configuration of a larger model than a checkpoint holds, before it is built.
 
-    The bounds are far below the size of any model: each level has several arrays, and each size
-    and each vocabulary is that of some matrix.
+    Each level has several arrays, and each size and each vocabulary is that of some matrix. A new
+    architecture need not have what these options say, so a small excess is let through.
     """
     arrays, numbers = checkpoint_size(checkpoint)
     options = config.architecture
@@ -166,7 +169,8 @@ def _refuse_larger(config: Config, checkpoint: Path) -> None:
     words = max(config.source_vocab_sizes or 1, config.target_vocab_size or 1)
     widest = max(sizes)
     levels = math.prod(depths[-2:])
-    if levels > 4 * arrays or max(widest * min(sizes), words * config.embedding_size) > numbers:
+    most = max(widest**2, words * config.embedding_size)
+    if levels > 4 * arrays + _SPARE_LEVELS or most > numbers + _SPARE_NUMBERS:
         raise UserError(
             f"{checkpoint} has {arrays} arrays of at most {numbers} numbers, and its config.json "
             f"describes a larger model: {levels} levels, sizes up to {widest}, {words} words; "

@@ -58,4 +58,4 @@ class Bigrams:
         return step
 
     def _log_probabilities(self, words):
-        return tf.gather(tf.nn.log_softmax(tf.convert_to_tensor(self.table)), words)
+        return tf.nn.log_softmax(tf.gather(tf.convert_to_tensor(self.table), words))

@@ -29,7 +29,7 @@ def test_no_patch_is_stale(project):
 
 # A line far from every hunk, and a context line, which only a merge can adapt.
 FAR = ('"""The kinds', '"""All the kinds')
-NEAR = ("epsilon=EPSILON, name=name", "name=name, epsilon=EPSILON")
+NEAR = ("center=center, name=name", "name=name, center=center")
 
 
 @pytest.mark.parametrize(("old", "new", "history"), [(*FAR, False), (*NEAR, True)])

@@ -287,4 +287,4 @@ def test_a_broken_connection_matters_only_before_all_is_written(passed):
             return flag
 
     with contextlib.nullcontext() if passed else pytest.raises(UserError):
-        Breaking().leave()
+        Breaking().final_barrier()
