@@ -2,27 +2,22 @@
 
 import contextlib
 import functools
-import itertools
 import math
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import keras
 import tensorflow as tf
 
-from ..concurrency import cores
 from ..config import Config
 from ..model.contract import TranslationModel
 from ..text.batches import Batch
 from .optimizer import Adam
 from .replicas import Replicas
 
-# Cores of a processor -> parts of a batch to compute at once, where that was measured to be faster.
-_AT_ONCE = {2: 2}
 _RESERVED_BYTES = 2**31  # more than most updates need
 _EARLY = (
-    9.0  # as in Marian: after update t, the newest weights have a share of at least 9 / (t + 9)
+    9.0  # as in Marian: after update t, the share of the newest weights is at least 9 / (t + 9)
 )
 _IDS = tf.TensorSpec([None, None], tf.int32)
 _MASK = tf.TensorSpec([None, None], tf.float32)
@@ -38,6 +33,10 @@ class Sums(NamedTuple):
     words: tf.Tensor  # target words and ends
     sentences: tf.Tensor
     gradients: list[Gradient]  # of the cost, one for each variable
+
+
+# Cost, words, norm before clipping, and the clipped gradients for the optimizer.
+Clipped = tuple[tf.Tensor, tf.Tensor, tf.Tensor, list[tf.Tensor]]
 
 
 def sum_gradients(
@@ -58,7 +57,7 @@ def add_sums(first: Sums, second: Sums) -> Sums:
     return Sums(*(a + b for a, b in zip(first[:-1], second[:-1], strict=True)), gradients)
 
 
-def clip_mean(sums: Sums, config: Config) -> tuple[list[tf.Tensor], tf.Tensor]:
+def clip_mean(sums: Sums, config: Config) -> tuple[list[Gradient], tf.Tensor]:
     """Returns the gradients of the mean cost, scaled to a global norm of at most `clip_c`, and
     their norm.
 
@@ -70,10 +69,9 @@ def clip_mean(sums: Sums, config: Config) -> tuple[list[tf.Tensor], tf.Tensor]:
     gradients = [tf.math.scalar_mul(1 / count, gradient) for gradient in sums.gradients]
     if config.clip_counts == "words":
         gradients = list(map(tf.convert_to_tensor, gradients))
-    norm = tf.linalg.global_norm(gradients)
-    if config.clip_c:
-        gradients, _ = tf.clip_by_global_norm(gradients, config.clip_c, norm)
-    return list(map(tf.convert_to_tensor, gradients)), norm
+    if not config.clip_c:
+        return gradients, tf.linalg.global_norm(gradients)
+    return tf.clip_by_global_norm(gradients, config.clip_c)
 
 
 def split(batch: Batch, parts: int) -> list[Batch]:
@@ -81,22 +79,17 @@ def split(batch: Batch, parts: int) -> list[Batch]:
 
     Rows that only fill the last parts have no target words.
     """
-    if parts == 1:
-        return [batch]
     rows = -(-batch.source.shape[0] // parts)
     missing = parts * rows - batch.source.shape[0]
     filler = [x[:1] for x in batch[:3]] + [tf.zeros_like(batch.target_mask[:1])]
     full = [tf.concat([x, *[fill] * missing], 0) for x, fill in zip(batch, filler, strict=True)]
-    return list(itertools.starmap(Batch, zip(*(tf.split(x, parts) for x in full), strict=True)))
+    return [Batch(*part) for part in zip(*(tf.split(x, parts) for x in full), strict=True)]
 
 
 class Update:
     """Updates a model from a batch.
 
     The processes of `replicas` add up their gradients; by default, there is one.
-
-    Attributes:
-        parts: How many parts of a batch this process computes one by one or at once, and adds up.
     """
 
     def __init__(self, model: TranslationModel, config: Config, replicas: Replicas | None = None):
@@ -106,20 +99,17 @@ class Update:
         self.replicas = replicas or Replicas()
         self._optimizer = Adam(config, model.trainable_variables)
         self._shapes = set()
-        self._smoothed = None
-        if config.exponential_smoothing:
-            self._smoothed = SmoothedWeights(model, config.exponential_smoothing)
-        has_gpu = bool(tf.config.list_physical_devices("GPU"))
-        # On a CPU, TensorFlow's products in bfloat16 are faster than XLA's.
-        compiled = has_gpu or config.dtype == "float32"
-        self._threads = _AT_ONCE.get(cores(), 1) if compiled and not has_gpu else 1
-        self._pool = ThreadPoolExecutor(self._threads)
-        self.parts = self._threads * config.gradient_aggregation_steps
-        signature = _BATCH, tf.TensorSpec([2], tf.int32)
-        self._sums = tf.function(self._sum, signature, autograph=False, jit_compile=compiled)
-        self._clip = tf.function(
-            functools.partial(clip_mean, config=config), autograph=False, reduce_retracing=True
+        self._smoothed = (
+            SmoothedWeights(model, config.exponential_smoothing)
+            if config.exponential_smoothing
+            else None
         )
+        self._in_one_part = config.gradient_aggregation_steps == self.replicas.count == 1
+        function = self._clipped if self._in_one_part else self._summed
+        # On a CPU, TensorFlow's products in bfloat16 are faster than XLA's.
+        compiled = config.dtype == "float32" or bool(tf.config.list_physical_devices("GPU"))
+        signature = _BATCH, tf.TensorSpec([2], tf.int32)
+        self._gradients = tf.function(function, signature, autograph=False, jit_compile=compiled)
         self._step = tf.function(self._apply, autograph=False)
 
     @property
@@ -159,47 +149,51 @@ class Update:
         So trace at the same point of every training: before its weights are loaded, or anything
         depends on its texts.
         """
-        self._sums.get_concrete_function()
+        self._gradients.get_concrete_function()
 
-    def gradients(self, batch: Batch, number: int) -> Sums:
+    def gradients(self, batch: Batch, number: int) -> Sums | Clipped:
         """Returns what this process adds to an update, and changes nothing.
 
         Compiles for the first batch of a shape.
         """
         batch = Batch(*map(tf.convert_to_tensor, batch))
+        steps = self.config.gradient_aggregation_steps
         self._shapes.add(tuple(batch.source.shape))
-        first = (number * self.replicas.count + self.replicas.rank) * self.parts
-        seeds = itertools.count(first)  # each part has its own dropout
-        steps = split(batch, self.config.gradient_aggregation_steps)
-        found = itertools.chain.from_iterable(self._at_once(step, seeds) for step in steps)
+        first = (
+            number * self.replicas.count + self.replicas.rank
+        ) * steps  # each part has its own dropout
+        parts = enumerate(split(batch, steps) if steps > 1 else [batch], first)
+        found = (self._gradients(part, tf.constant([self.config.seed, at])) for at, part in parts)
         return functools.reduce(add_sums, found)
 
-    def _at_once(self, batch: Batch, seeds: Iterator[int]) -> Iterator[Sums]:
-        """Computes the parts of a batch at the same time."""
-        own = [tf.constant([self.config.seed, next(seeds)]) for _ in range(self._threads)]
-        return self._pool.map(self._sums, split(batch, self._threads), own)
-
-    def apply(self, gradients: Sums) -> tuple[float, float, float]:
+    def apply(self, gradients: Sums | Clipped) -> tuple[float, float, float]:
         """Adds up the gradients of all processes and makes one update.
 
         If the loss or its gradient is not finite, nothing changes.
 
-        Returns:
-            The summed cost of the batch in nats, its number of target words and ends, and the norm
-            of the gradient.
+        Returns: The summed cost of the batch in nats, its number of target words and ends, and the
+            norm of the gradient.
         """
-        sums = self.replicas.sum(gradients)
-        clipped, norm = self._clip(sums)
-        if math.isfinite(sums.cost) and math.isfinite(norm):
+        cost, words, norm, clipped = (
+            gradients if self._in_one_part else self._clip(self.replicas.sum(gradients))
+        )
+        if math.isfinite(cost) and math.isfinite(norm):
             self._step(clipped)
-        return float(sums.cost), float(sums.words), float(norm)
+        return float(cost), float(words), float(norm)
 
     def __call__(self, batch: Batch, number: int) -> tuple[float, float, float]:
         """Makes one update from a batch; see `gradients` and `apply`."""
         return self.apply(self.gradients(batch, number))
 
-    def _sum(self, batch: Batch, seed: tf.Tensor) -> Sums:
+    def _summed(self, batch: Batch, seed: tf.Tensor) -> Sums:
         return sum_gradients(self.model, batch, self.config.label_smoothing, seed)
+
+    def _clipped(self, batch: Batch, seed: tf.Tensor) -> Clipped:
+        return self._clip(self._summed(batch, seed))
+
+    def _clip(self, sums: Sums) -> Clipped:
+        clipped, norm = clip_mean(sums, self.config)
+        return sums.cost, sums.words, norm, [tf.convert_to_tensor(gradient) for gradient in clipped]
 
     def _apply(self, gradients: list[tf.Tensor]) -> None:
         self._optimizer.apply(gradients)
