@@ -12,4 +12,4 @@ def test_a_folder_without_a_model_is_refused_in_one_line(tmp_path):
         [sys.executable, SERVE, tmp_path / "absent"], input="", capture_output=True, text=True
     )
     assert (run.returncode, run.stderr.count("\n")) == (2, 1)
-    assert f"{tmp_path / 'absent'} contains no saved_model.pb" in run.stderr
+    assert f"{tmp_path / 'absent'} has no saved_model.pb" in run.stderr

@@ -14,7 +14,7 @@ def run(arguments: argparse.Namespace) -> None:
     try:
         from ..serving.service.access import Access, read_key
         from ..serving.service.limits import Limits
-        from ..serving.service.loaded_model import load_model
+        from ..serving.service.loaded_model import load_export
         from ..serving.service.server import serve
         from ..serving.service.store import Store
     except ModuleNotFoundError as error:
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> None:
     key = read_key(arguments.api_key_file) if arguments.api_key_file else None
     access = Access(arguments.allowed_hosts, arguments.any_content_type, key)
     load = functools.partial(
-        load_model, compute_type=arguments.compute_type, workers=limits.workers
+        load_export, compute_type=arguments.compute_type, workers=limits.workers
     )
     store = Store(arguments.models, load)
     serve(store, arguments.host, arguments.port, limits, access)

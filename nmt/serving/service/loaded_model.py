@@ -83,7 +83,7 @@ class LoadedModel:
         return int(max(sum(found.values()), default=0))
 
 
-def load_model(path: Path, compute_type: str = "default", workers: int = 1) -> LoadedModel:
+def load_export(path: Path, compute_type: str = "default", workers: int = 1) -> LoadedModel:
     """Loads an export.
 
     Args:

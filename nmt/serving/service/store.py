@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from ...errors import UserError
 from .limits import Refused
-from .loaded_model import MODEL_FILES, LoadedModel, load_model
+from .loaded_model import MODEL_FILES, LoadedModel, load_export
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 _log = logging.getLogger("serve")
@@ -56,7 +56,7 @@ class Store:
     """
 
     def __init__(
-        self, root: Path, load: Callable[[Path], LoadedModel] = load_model, again: float = 60.0
+        self, root: Path, load: Callable[[Path], LoadedModel] = load_export, again: float = 60.0
     ):
         self.root = root
         self._load = load

@@ -13,7 +13,7 @@ from nmt.decoding.translator import Translator
 from nmt.errors import UserError
 from nmt.model.transformer import Transformer
 from nmt.serving.ctranslate2_model import save_ctranslate2
-from nmt.serving.service.loaded_model import load_model
+from nmt.serving.service.loaded_model import load_export
 from nmt.serving.signatures import Signatures
 from nmt.text.batches import LONGEST
 from nmt.text.vocabulary import END
@@ -88,7 +88,7 @@ def test_signatures_are_those_of_a_savedmodel(both, name):
     lines = [*SOURCE, "", "Haus " * (LONGEST + 1)]
     others = [*TARGET[: len(SOURCE)], "", "дом"]
     given = {spec.name: others for spec in function.input_signature} | {"sources": lines}
-    served = load_model(models / "toy" / "1").signatures[name]
+    served = load_export(models / "toy" / "1").signatures[name]
     assert (set(served.inputs), served.joinable) == (set(given), True)
     expected = function(**{each: tf.constant(texts) for each, texts in given.items()})
     as_bytes = {k: np.array([x.encode() for x in texts], object) for k, texts in given.items()}

@@ -10,7 +10,7 @@ import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
 
 pytest.importorskip("starlette")
 
-from nmt.serving.service.loaded_model import load_model
+from nmt.serving.service.loaded_model import load_export
 
 GOLDEN = Path(__file__).parents[2] / "data" / "golden" / "models"
 LINES = [
@@ -47,7 +47,7 @@ def test_the_service_answers_what_the_signatures_of_the_export_compute(
         "tokens",
         "attention",
     }
-    functions = load_model(export).signatures
+    functions = load_export(export).signatures
     joined = {name for name, function in functions.items() if function.joinable}
     assert joined == {*signatures} - {"attention"}  # its padding follows from all rows
     for name, function in signatures.items():
