@@ -83,7 +83,8 @@ def split(batch: Batch, parts: int) -> list[Batch]:
     missing = parts * rows - batch.source.shape[0]
     filler = [x[:1] for x in batch[:3]] + [tf.zeros_like(batch.target_mask[:1])]
     full = [tf.concat([x, *[fill] * missing], 0) for x, fill in zip(batch, filler, strict=True)]
-    return [Batch(*part) for part in zip(*(tf.split(x, parts) for x in full), strict=True)]
+    columns = [tf.split(x, parts) for x in full]
+    return [Batch(*part) for part in zip(*columns, strict=True)]
 
 
 class Update:
