@@ -126,9 +126,12 @@ def each_checkout(function: Callable[[Side], object], sides: Sequence[Side]) -> 
 
 def translation(sides: Sequence[Side], rounds: int, _: Sequence[str]) -> Figures:
     """Measures `translate`: its start with one sentence, and sentences that come later."""
-    model, lines = _trained(sides[0])
+    models, lines = _trained(sides)
     with contextlib.ExitStack() as stack:
-        calls = {side: stack.enter_context(Translation(side, model)).seconds for side in sides}
+        calls = {
+            side: stack.enter_context(Translation(side, models[side.checkout])).seconds
+            for side in sides
+        }
         first = in_turn({side: partial(call, lines[:1]) for side, call in calls.items()}, 1)
         started = [side for side in sides if side.name in first]
         many = {side: partial(calls[side], lines[:MANY]) for side in started}
@@ -139,12 +142,13 @@ def translation(sides: Sequence[Side], rounds: int, _: Sequence[str]) -> Figures
 
 def saved_model(sides: Sequence[Side], rounds: int, names: Sequence[str]) -> Figures:
     """Measures the export of each checkout: one sentence alone, and a batch."""
-    model, lines = _trained(sides[0])
+    models, lines = _trained(sides)
     with _folder() as exports:
 
         def export(side: Side) -> None:
             to = Path(exports, side.checkout.name)
-            attempt(side, partial(side.run, "-m", "nmt", "export", "-m", model, "--to", to))
+            options = ("-m", models[side.checkout], "--to", to)
+            attempt(side, partial(side.run, "-m", "nmt", "export", *options))
 
         each_checkout(export, sides)
         tasks = {
@@ -154,17 +158,23 @@ def saved_model(sides: Sequence[Side], rounds: int, names: Sequence[str]) -> Fig
         return in_workers(sides, tasks, 5 * rounds, names, TF_ENABLE_ONEDNN_OPTS="0")
 
 
-def _trained(side: Side) -> tuple[Path, list[str]]:
-    """Returns the folder of a Transformer and its sentences; trains it if no earlier run has."""
+def _trained(sides: Sequence[Side]) -> tuple[dict[Path, Path], list[str]]:
+    """Returns each checkout's model and sentences; trains a Transformer if no earlier run has."""
     text = write_text(PLACE / "translation", 300, (12, 15), 8000)
     training = {"learning_rate": 0.003, "finish_after": TRAINED}
     path = write_options("translate", {**text, **transformer_options(128, 2), **training})
-    folder = side.cache / f"translate {hashlib.sha256(path.read_bytes()).hexdigest()[:8]}"
-    train = partial(side.run, "-m", "nmt", "train", "-m", folder, "--config", path)
-    done = folder.with_suffix(".done")
-    if not done.exists() and attempt(side, train):
-        done.touch()
-    return folder, Path(text["source_dataset"]).read_text().splitlines()
+    name = f"translate {hashlib.sha256(path.read_bytes()).hexdigest()[:8]}"
+    models = {side.checkout: side.cache / name for side in sides}
+
+    def train(side: Side) -> None:
+        folder = models[side.checkout]
+        done = folder.with_suffix(".done")
+        command = ("-m", "nmt", "train", "-m", folder, "--config", path)
+        if not done.exists() and attempt(side, partial(side.run, *command)):
+            done.touch()
+
+    each_checkout(train, sides)
+    return models, Path(text["source_dataset"]).read_text().splitlines()
 
 
 def layer(sides: Sequence[Side], rounds: int, names: Sequence[str]) -> Figures:
