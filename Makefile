@@ -161,7 +161,7 @@ ACCEPT ?=
 compare: .venv/installed
 	$(if $(BASE),,$(error give the commit to compare with: make compare BASE=main))
 	$(if $(RT),chrt -f 10) $(BIN)/python -m benchmarks.compare "$(BASE)" $(if $(HEAD),--head "$(HEAD)") --only "$(ONLY)" --accept "$(ACCEPT)" \
-		$(if $(FULL),--full)
+		$(if $(ROUNDS),--rounds "$(ROUNDS)")
 
 # The experiments of the papers: TASK is a folder of experiments/, DATA a name that the task knows or a folder of files.
 # Runs lie in runs/reproduce; an interrupted one continues.

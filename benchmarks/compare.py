@@ -1,7 +1,7 @@
 """Times two commits in turn and fails where the second is slower.
 
     make compare BASE=main                             # the working tree against main
-    make compare BASE=v1 HEAD=main FULL=1              # more rounds; empty caches too
+    make compare BASE=v1 HEAD=main ROUNDS=8            # more rounds
     make compare BASE=main ONLY="updates layer" RT=1   # real-time priority, which needs root
     make compare BASE=main ACCEPT="eager: one rule"    # a loss that is wanted, and why
 
@@ -190,7 +190,7 @@ def main() -> None:
     add("--head", metavar="COMMIT", help="default: the working tree")
     add("--only", metavar="WORDS", help="groups whose names have one of these words")
     add("--accept", metavar="'WORDS: REASON; ...'", help="losses that are wanted")
-    parser.add_argument("--full", action="store_true", help="more rounds, and empty caches too")
+    parser.add_argument("--rounds", type=int, default=3, help="default: 3")
     options = parser.parse_args()
     accept = [entry for entry in options.accept.split(";") if entry.strip()]
     for entry in accept:
@@ -202,8 +202,7 @@ def main() -> None:
     if not chosen:
         parser.error(f"no group has a word of {options.only!r}; there are {', '.join(known)}")
     begun = time.monotonic()
-    rounds = work.FULL if options.full else 3
-    slower = compare(sides_of(options.base, options.head), chosen, rounds, accept)
+    slower = compare(sides_of(options.base, options.head), chosen, options.rounds, accept)
     print(f"\nSeconds (m: thousandths) or MiB. Measured in {time.monotonic() - begun:.0f} s.")
     sys.exit(1 if slower else 0)
 

@@ -9,7 +9,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ SIDES = ("source", "target")
 LAYERS = (((80, 1024), "float32"), ((4096, 1024), "float32"), ((4096, 1024), "bfloat16"))
 MODES = ("eager", "tf.function", "xla")  # as layer.py has them
 PASSES = ("forward", "forward+backward")
-FULL = 8  # rounds of a full comparison
 MANY = 400  # sentences of `translate`, which a pipe can hold, and updates of its model
 TRAINED = 250
 MODELS = {
@@ -83,17 +81,10 @@ def in_turn(calls: Mapping[Side, Callable[[], float]], rounds: int) -> dict[str,
 def updates(
     sides: Sequence[Side], rounds: int, names: Sequence[str], model: str, dtype: str
 ) -> Figures:
-    """Measures updates, the first one from the command on, and the peak memory of these trainings.
-
-    In full, it measures the first update without caches too.
-    """
+    """Measures updates, the first one from the command on, and the peak memory of trainings."""
     name = f"{model} {dtype}"
     text = write_text(PLACE / "updates", 8000, (30, 30), 2000)
     options = write_options(name, {**text, **MODELS[model], "dtype": DTYPES[dtype]})
-    found = {}
-    if rounds == FULL:
-        calls = {side: partial(_first_update, side, options, without_cache=True) for side in sides}
-        found[f"{name}: first update, empty caches"] = in_turn(calls, 2)
     with contextlib.ExitStack() as stack:
         trainings = {side: stack.enter_context(Training(side, options)) for side in sides}
         calls = {side: partial(training.seconds, 1) for side, training in trainings.items()}
@@ -108,14 +99,12 @@ def updates(
         seconds = in_turn(calls, 2 * rounds - 1)
         peaks = {side.name: [trainings[side].peak()] for side in warm if side.name in seconds}
     measured = {"update": seconds, "first update": first, "peak memory": peaks}
-    return found | {f"{name}: {what}": values for what, values in measured.items()}
+    return {f"{name}: {what}": values for what, values in measured.items()}
 
 
-def _first_update(side: Side, options: Path, without_cache: bool = False) -> float:
-    with _folder() as empty:
-        used = replace(side, cache=Path(empty)) if without_cache else side
-        with Training(used, options) as training:
-            return training.seconds(1)
+def _first_update(side: Side, options: Path) -> float:
+    with Training(side, options) as training:
+        return training.seconds(1)
 
 
 def each_checkout(function: Callable[[Side], object], sides: Sequence[Side]) -> None:
@@ -143,7 +132,7 @@ def translation(sides: Sequence[Side], rounds: int, _: Sequence[str]) -> Figures
 def saved_model(sides: Sequence[Side], rounds: int, names: Sequence[str]) -> Figures:
     """Measures the export of each checkout: one sentence alone, and a batch."""
     models, lines = _trained(sides)
-    with _folder() as exports:
+    with tempfile.TemporaryDirectory(dir=PLACE) as exports:
 
         def export(side: Side) -> None:
             to = Path(exports, side.checkout.name)
@@ -210,7 +199,3 @@ def in_workers(
                 if task[0] != "import":  # else the first call prepares
                     found[name] = in_turn(calls, rounds)
         return found
-
-
-def _folder() -> tempfile.TemporaryDirectory:
-    return tempfile.TemporaryDirectory(dir=PLACE)

@@ -29,7 +29,6 @@ KINDS = {
     "rms": '`"rms"`',
     "partial rms": '`"rms"`, partial',
 }
-MODELS = ["none", "layernorm", "layernorm, again", "rmsnorm", "prmsnorm"]
 NAMES = {
     "graph": "tf.function",
     "xla": "XLA",
@@ -52,7 +51,6 @@ TITLES = {
 }
 CELL = ("dtype", "shape", "mode", "passes")
 DECODED = ("speeds", "latency", "translations")
-PROGRAMS = (OURS, KERAS, LAYERNORM)
 
 
 def table(rows):
@@ -191,16 +189,6 @@ def peers(found):
     return [table(rows)]
 
 
-def peers_quality(found):
-    """Returns the BLEU of each system after the same minutes."""
-    rows = {}
-    for each in found["figures"]:
-        row = rows.setdefault(each["minutes"], {"minutes": f"{each['minutes']:g}"})
-        row[f"{each['system']}: updates"] = f"{each['updates']:,}"
-        row[f"{each['system']}: BLEU"] = f"{each['BLEU']:.1f}"
-    return [table(rows.values())]
-
-
 def decoding(found):
     """Returns the speed of each engine, over Nematus's or else over ours, and its translations."""
     speeds, latency, texts = (found["figures"].get(name, {}) for name in DECODED)
@@ -246,26 +234,9 @@ def serving(found):
     return [table(rows), table([{"": name, "value": value} for name, value in facts.items()])]
 
 
-def gpu(found):
-    """Returns the times of gradients of models, then of passes of the layer on a GPU."""
-    models = []
-    layers = {}
-    for entry in found["groups"]:
-        group = entry["group"]
-        kinds = entry["kinds"]
-        if group["what"] == "layer":
-            busy = [kinds[name]["busy"] or median(kinds[name]["rounds"]) for name in PROGRAMS]
-            row = {"input": group["shape"], "dtype": group["dtype"], "forward, ms": ""}
-            row = layers.setdefault((group["shape"], group["dtype"]), row)
-            row[f"{group['passes']}, ms"] = " / ".join(f"{1e3 * each:.3f}" for each in busy)
-        else:
-            rounds = {name: each["rounds"] for name, each in kinds.items()}
-            row = {
-                "model": group["what"].removeprefix("gradient of the "),
-                "rmsnorm over layernorm": over(rounds["rmsnorm"], rounds["layernorm"]),
-            }
-            models.append(row | {f"{name}, ms": ms(rounds[name], 2) for name in MODELS})
-    return [table(models), table(layers.values())]
+def once(found):
+    """Returns the tables that a script which is gone printed of its log."""
+    return found["tables"]
 
 
 _ALL = (
@@ -275,10 +246,9 @@ _ALL = (
     fold,
     training,
     peers,
-    peers_quality,
     decoding,
     serving,
-    gpu,
+    once,
 )
 TABLES = {each.__name__: each for each in _ALL}
 
