@@ -183,4 +183,4 @@ patches: .venv/installed
 
 # What make builds. Models and runs of people lie in runs/, which stays.
 clean:
-	rm -rf .venv .venv-* build
+	rm -rf .venv .venv-* .cache .*_cache build

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SERVING = ROOT / "serving" / "tensorflow_serving"
-DOCKERFILES = ["serving/Dockerfile", "examples/Dockerfile.train"]
+SERVING = ROOT / "deploy" / "tensorflow_serving"
+DOCKERFILES = ["deploy/Dockerfile", "examples/Dockerfile.train"]
 
 
 # The fields of a JobSet (jobset.x-k8s.io/v1alpha2) beside its jobs, of those that the file uses.
@@ -50,7 +50,7 @@ def workers(output):
 
 
 @pytest.mark.parametrize(
-    "path", ["serving/compose.yaml", "serving/tensorflow_serving/compose.yaml"]
+    "path", ["deploy/compose.yaml", "deploy/tensorflow_serving/compose.yaml"]
 )
 def test_a_compose_file_follows_the_specification(path):
     schemas = pytest.importorskip("check_jsonschema.builtin_schemas")
@@ -63,7 +63,7 @@ def test_a_compose_file_follows_the_specification(path):
         assert folder.endswith("models") or (ROOT / path).parent.joinpath(folder).is_dir()
     assert service["logging"]["options"]["max-size"]
     if "build" in service:
-        context = ROOT / "serving" / service["build"]["context"]
+        context = ROOT / "deploy" / service["build"]["context"]
         assert (context / service["build"]["dockerfile"]).is_file()
 
 
@@ -87,7 +87,7 @@ def assert_restricted(pod):
 
 @pytest.mark.parametrize(
     ("path", "kinds"),
-    [("serving", []), ("serving/tensorflow_serving", ["ConfigMap"])],
+    [("deploy", []), ("deploy/tensorflow_serving", ["ConfigMap"])],
     ids=["ours", "TensorFlow Serving"],
 )
 def test_kubernetes_takes_the_manifest(path, kinds):
@@ -111,9 +111,9 @@ def test_kubernetes_takes_the_manifest(path, kinds):
 
 
 def test_the_manifest_of_our_service_fits_its_image_and_its_names():
-    deployment, service = documents(ROOT / "serving" / "kubernetes.yaml")
+    deployment, service = documents(ROOT / "deploy" / "kubernetes.yaml")
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
-    dockerfile = (ROOT / "serving" / "Dockerfile").read_text()
+    dockerfile = (ROOT / "deploy" / "Dockerfile").read_text()
     assert f"EXPOSE {container['ports'][0]['containerPort']}\n" in dockerfile
     assert (
         f"--uid {deployment['spec']['template']['spec']['securityContext']['runAsUser']} "
@@ -271,7 +271,7 @@ def test_docker_reads_the_files_and_installs_the_libraries_before_it_copies_the_
 
 def test_docker_reads_the_dockerfile():
     dockerfile = pytest.importorskip("dockerfile")
-    found = dockerfile.parse_file(str(ROOT / "serving" / "Dockerfile"))
+    found = dockerfile.parse_file(str(ROOT / "deploy" / "Dockerfile"))
     by_name = {each.cmd: each for each in found}
     assert found[0].cmd == "FROM"
     assert by_name["ENTRYPOINT"].json and by_name["HEALTHCHECK"].json

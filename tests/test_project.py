@@ -70,6 +70,6 @@ def test_the_long_description_has_no_relative_links():
 @pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "experiments/README.md"])
 def test_make_clean_removes_no_model_of_a_page(page):
     removed = re.search(r"^clean:\n\trm -rf (.+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert removed[1].split() == [".venv", ".venv-*", "build"]
+    assert removed[1].split() == [".venv", ".venv-*", ".cache", ".*_cache", "build"]
     named = re.findall(r"\bbuild/\w+", (ROOT / page).read_text("utf-8"))
     assert set(named) <= {"build/demo", "build/site"}

@@ -340,7 +340,11 @@ _COMMANDS = (
 
 def parse_arguments() -> tuple[str, argparse.Namespace]:
     """Returns the name of the module that runs the command, and its parsed options."""
-    parser = Parser(prog="python -m nmt", description="Neural machine translation, Nematus style.")
+    parser = Parser(
+        prog="python -m nmt",
+        description="Neural machine translation, Nematus style.",
+        epilog="python -m nmt.bulk translates many files, on one machine or on a cluster.",
+    )
     parser.add_argument("--version", action="version", version=_versions())
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for add in _COMMANDS:

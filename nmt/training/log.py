@@ -56,6 +56,7 @@ class Bar(contextlib.AbstractContextManager):
         self._epoch = data.batches_per_epoch
         self._widths = sum(batches > 0 for *_, batches in data.sizes)
         self._seen = 0  # widths that this run has seen
+        self._compiled = 0.0  # seconds of compilation, which the bar's own times leave out
         self._end = 0  # the update that the bar ends with
         # With smoothing, the estimate would follow the widths of the last batches.
         self._bar = tqdm(unit=" updates", smoothing=0, miniters=1, delay=1e-3)
@@ -76,7 +77,9 @@ class Bar(contextlib.AbstractContextManager):
         """Shows one more update, and the speed in target tokens a second."""
         self._describe(progress)
         loss = f"loss {progress.loss / progress.tokens:.3f}, " if progress.tokens else ""
-        self._bar.set_postfix_str(f"{loss}{speed:.0f} tokens/s", refresh=False)
+        seconds = self._bar.format_interval(self._compiled)
+        compiled = f"{self._seen} of {self._widths} widths compiled in {seconds}"
+        self._bar.set_postfix_str(f"{loss}{speed:.0f} tokens/s; {compiled}", refresh=False)
         self._bar.update()
 
     @contextlib.contextmanager
@@ -94,6 +97,7 @@ class Bar(contextlib.AbstractContextManager):
         yield
         if not self._bar.disable:
             seconds = time.monotonic() - begun
+            self._compiled += seconds
             self._bar.start_t += seconds
             # A bar that was printed before it started has no new line at its end.
             self._bar.last_print_t += seconds

@@ -20,7 +20,7 @@ grpc = pytest.importorskip("grpc")
 pytest.importorskip("tensorflow_serving")
 from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc  # noqa: E402
 
-CLIENTS = Path(__file__).parents[3] / "serving" / "tensorflow_serving"
+CLIENTS = Path(__file__).parents[3] / "deploy" / "tensorflow_serving"
 LINES = [f"line {i} é" for i in range(40)]
 
 
