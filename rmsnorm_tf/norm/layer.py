@@ -46,16 +46,24 @@ class RMSNormalization(keras.layers.Layer):
         scale_axis: Axis or axes with a gain and an offset per entry. Default: None, the same as
             `axis`. With `axis=(1, 2), scale_axis=-1` an image is normalized over its height and
             width, with a gain per channel.
-        epsilon, partial, groups, fused: As in `rms_norm`.
-        scale: Whether to multiply by a gain. Default: True.
-        center: Whether to add an offset. Default: False.
+        epsilon: Added to the mean square, inside the root. Default: 1e-6.
+        partial: p in (0, 1]; the mean takes only the first `ceil(size * p)` entries of the single
+            `axis`. Default: None, all entries.
+        groups: Number of equal groups that the single `axis` is cut into, each with a mean of its
+            own. The gain keeps one entry per entry of the axis. Default: 1.
+        fused: True compiles with XLA, once for every new shape; False never compiles. None
+            compiles large inputs of a static shape in graphs. Default: None.
+        scale: Whether to multiply by a learned gain. Default: True.
+        center: Whether to add a learned offset (Keras: beta). Default: False.
         zero_centered_scale: Whether to multiply by `1 + scale`, so that weight decay pulls the gain
             towards 1. Default: False.
         scale_initializer: For the gain. Default: None, ones, or zeros if the scale is
             zero-centered.
         offset_initializer: For the offset. Default: "zeros".
-        scale_regularizer, scale_constraint: For the gain. Default: None.
-        offset_regularizer, offset_constraint: For the offset. Default: None.
+        scale_regularizer: For the gain. Default: None.
+        offset_regularizer: For the offset. Default: None.
+        scale_constraint: For the gain. Default: None.
+        offset_constraint: For the offset. Default: None.
         **kwargs: Arguments of every Keras layer: name, dtype, trainable, activity_regularizer. With
             `supports_masking=False` a mask ends here, as at a `keras.layers.RMSNormalization`.
 

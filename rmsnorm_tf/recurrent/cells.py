@@ -161,7 +161,13 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
     Args:
         *arguments: units, the size of the state h; more as in `keras.layers.SimpleRNNCell`, such as
             an activation.
-        normalization, partial, epsilon, normalize_bias: As in `RMSNormGRUCell`.
+        normalization: "rms", "layer" for LayerNorm, or None for `keras.layers.SimpleRNNCell` as it is.
+            Default: "rms".
+        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: None,
+            all entries.
+        epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
+        normalize_bias: Whether to add biases before the normalization, `N(x W + b)`, as Nematus and
+            the reference code of RMSNorm do. Default: False.
         **kwargs: As in `keras.layers.SimpleRNNCell`. One dropout mask is drawn per sequence.
 
     Raises:
@@ -204,8 +210,8 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
     Args:
         *arguments: units, the size of the state h; more as in `keras.layers.GRUCell`, such as an
             activation.
-        normalization: "rms" (default), "layer" for LayerNorm, or None for `keras.layers.GRUCell` as
-            it is.
+        normalization: "rms", "layer" for LayerNorm, or None for `keras.layers.GRUCell` as it is.
+            Default: "rms".
         partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: None,
             all entries.
         epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
@@ -279,6 +285,8 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
         c' = sigmoid(f) * c + sigmoid(i) * tanh(c~)
         h' = sigmoid(o) * tanh(N(c'))
 
+    With `use_bias`, the normalization of c' has an offset of its own.
+
     >>> rnn = keras.layers.RNN(RMSNormLSTMCell(4), return_state=True)
     >>> [tuple(t.shape) for t in rnn(keras.ops.ones((2, 5, 3)))]
     [(2, 4), (2, 4), (2, 4)]
@@ -286,8 +294,13 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
     Args:
         *arguments: units, the size of the states h and c; more as in `keras.layers.LSTMCell`, such
             as an activation.
-        normalization, partial, epsilon, normalize_bias: As in `RMSNormGRUCell`. With `use_bias`,
-            the normalization of c' has its own offset.
+        normalization: "rms", "layer" for LayerNorm, or None for `keras.layers.LSTMCell` as it is.
+            Default: "rms".
+        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: None,
+            all entries.
+        epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
+        normalize_bias: Whether to add biases before the normalization, `N(x W + b)`, as Nematus and
+            the reference code of RMSNorm do. Default: False.
         normalize_carry: Whether the next step gets `N(c')` instead of c', as in TensorFlow Addons.
             Default: False.
         **kwargs: As in `keras.layers.LSTMCell`. One dropout mask is drawn per sequence and shared

@@ -119,14 +119,20 @@ class RMSNormGRU(_NormalizedRNN):
     (2, 8)
 
     Args:
-        *arguments: units, the size of the state; more as in `keras.layers.GRU`, such as an
+        *arguments: units, the size of the state; then those of `keras.layers.GRU`, such as an
             activation.
         return_sequences: Whether to return the outputs of all time steps, `[batch, time, units]`,
             or the last one. Default: False.
-        return_state, go_backwards, stateful, unroll, zero_output_for_mask: As in
-            `keras.layers.GRU`. Default: False.
-        activity_regularizer, name, dtype, trainable: As in `keras.layers.GRU`.
-        **cell_arguments: Arguments of `RMSNormGRUCell`, and so of `keras.layers.GRU`.
+        return_state: Whether to return the last state too. Default: False.
+        go_backwards: Whether to read the sequence from its end. Default: False.
+        stateful: Whether a batch starts with the last states of the one before. Default: False.
+        unroll: Whether to write the steps out in place of a loop. Default: False.
+        zero_output_for_mask: Whether the output of a masked step is zero. Default: False.
+        activity_regularizer: For the output. Default: None.
+        name: Of the layer. Default: None, made from the class.
+        dtype: A dtype or a policy. Default: None, the global policy.
+        trainable: Whether the weights are trained. Default: True.
+        **cell_arguments: Those of `RMSNormGRUCell`, such as `normalization`, and so of `keras.layers.GRU`.
 
     Raises:
         ValueError: An argument is out of its range.
@@ -147,10 +153,20 @@ class RMSNormLSTM(_NormalizedRNN):
     (2, 4)
 
     Args:
-        *arguments: units, the size of the states; more as in `keras.layers.LSTM`, such as an
+        *arguments: units, the size of the states; then those of `keras.layers.LSTM`, such as an
             activation.
-        **kwargs: As in `RMSNormGRU`, and arguments of `RMSNormLSTMCell`, and so of
-            `keras.layers.LSTM`.
+        return_sequences: Whether to return the outputs of all time steps, `[batch, time, units]`,
+            or the last one. Default: False.
+        return_state: Whether to return the last state too. Default: False.
+        go_backwards: Whether to read the sequence from its end. Default: False.
+        stateful: Whether a batch starts with the last states of the one before. Default: False.
+        unroll: Whether to write the steps out in place of a loop. Default: False.
+        zero_output_for_mask: Whether the output of a masked step is zero. Default: False.
+        activity_regularizer: For the output. Default: None.
+        name: Of the layer. Default: None, made from the class.
+        dtype: A dtype or a policy. Default: None, the global policy.
+        trainable: Whether the weights are trained. Default: True.
+        **cell_arguments: Those of `RMSNormLSTMCell`, such as `normalization`, and so of `keras.layers.LSTM`.
 
     Raises:
         ValueError: An argument is out of its range.
