@@ -10,7 +10,6 @@ FOLDERS = ("rmsnorm_tf", "nmt", "patches", "experiments", "benchmarks", "docs", 
 # Beginnings of paths that do not follow the rules yet.
 UNCLEAN = (
     "experiments",
-    "nmt/nematus_models",
     "nmt/serving",
     "tests/experiments",
     "tests/nmt",

@@ -1,4 +1,4 @@
-"""Import and export of Nematus's checkpoints.
+"""Imports and exports models of Nematus, and imports those of Marian.
 
-Only this folder knows Nematus's names of options and variables.
+Only this folder knows their names of options and variables.
 """

@@ -1,4 +1,4 @@
-"""The arrays of a file, and the variables that take them."""
+"""Matches the arrays of a file with the variables that take them."""
 
 import functools
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -15,15 +15,15 @@ _NAMED = 10  # arrays that a message names
 
 
 class Arrays(NamedTuple):
-    """The arrays of a file, which are read one at a time."""
+    """Lists the arrays of a file, which are read one at a time."""
 
     path: Path  # the file, as messages name it
-    shapes: Mapping[str, tuple[int, ...]]
-    read: Callable[[str], np.ndarray]  # of any type of real numbers, perhaps mapped from the file
+    shapes: dict[str, tuple[int, ...]]
+    read: Callable[[str], np.ndarray]  # of any type of real numbers
 
 
 class Rows(NamedTuple):
-    """The rows of an array that a variable takes.
+    """Selects the rows of an array that a variable takes.
 
     Attributes:
         count: Rows of the array.
@@ -40,44 +40,43 @@ def match(
     variables: Iterable[keras.Variable],
     arrays: Arrays,
     name_of: Callable[[str, Collection[str]], str],
-    is_transposed: Callable[[str], bool],
+    transposed: tuple[str, ...],
     advice: str,
-    rows: Mapping[str, Rows] | None = None,
+    rows: Mapping[str, Rows],
 ) -> list[Stored]:
     """Returns the values of variables for a checkpoint. Each is read when it is written.
 
     Args:
         name_of: Maps the path of a variable, and the names there are, to the name of its array.
-        is_transposed: Whether the array of this name is the transpose of its variable.
+        transposed: Ends of the names of arrays that are the transpose of their variable.
         advice: What to do where the arrays do not fit.
-        rows: The rows that a variable of this path takes; by default, all in their order.
+        rows: The rows that a variable of this path takes; others take all in their order.
 
     Raises:
-        UserError: An array is missing, left over, or of another shape.
+        UserError: An array is missing, left over, or of another shape than its variable. A vector
+            may have the shape `[1, n]`.
     """
-    rows = rows or {}
     found = []
-    names = set()
     wrong = []
+    left = dict(arrays.shapes)
     for variable in variables:
         name = name_of(variable.path, arrays.shapes)
-        names.add(name)
         taken = rows.get(variable.path)
         shape = list(variable.shape)
         if taken is not None:
             shape[0] = taken.count
-        if is_transposed(name):
-            shape = shape[::-1]
+        is_transposed = name.endswith(transposed)
+        if is_transposed:
+            shape.reverse()
+        actual = list(arrays.shapes.get(name, ()))
+        left.pop(name, None)
         if name not in arrays.shapes:
             wrong.append(f"{name} {shape} is missing")
-        elif list(arrays.shapes[name]) != shape:
-            wrong.append(
-                f"{name} has shape {list(arrays.shapes[name])}, but the model needs {shape}"
-            )
-        read = functools.partial(_read, arrays, name, is_transposed(name), taken)
+        elif actual not in (shape, [1, *shape]):
+            wrong.append(f"{name} has shape {actual}, but the model needs {shape}")
+        read = functools.partial(_read, arrays, name, shape, is_transposed, taken)
         found.append(Stored(variable.path, read))
-    left = sorted(set(arrays.shapes) - names)
-    wrong += [f"{name} {list(arrays.shapes[name])} is left over" for name in left]
+    wrong += [f"{name} {list(left[name])} is left over" for name in sorted(left)]
     if wrong:
         more = f", and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
         raise UserError(
@@ -87,8 +86,10 @@ def match(
     return found
 
 
-def _read(arrays: Arrays, name: str, is_transposed: bool, rows: Rows | None) -> np.ndarray:
-    value = arrays.read(name)
+def _read(
+    arrays: Arrays, name: str, shape: list[int], is_transposed: bool, rows: Rows | None
+) -> np.ndarray:
+    value = arrays.read(name).reshape(shape)
     value = value.T if is_transposed else value
     if rows is not None and not np.array_equal(rows.order, np.arange(len(value))):
         value = value[rows.order]

@@ -1,7 +1,7 @@
-"""Export to Nematus: the checkpoint, options and dictionaries that its scripts read."""
+"""Exports to Nematus: writes the checkpoint, options and dictionaries that its scripts read."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,23 +16,34 @@ from ..text.vocabulary import Vocabulary
 from . import rnn_names, transformer_names
 
 _NEVER = -1e9  # bias of a word that is never predicted
+_SIDES = {  # tables of words -> the side of their vocabulary
+    "encoder/embedding/embeddings": 0,
+    "decoder/embedding/embeddings": 1,
+    "decoder/output_kernel": 1,
+    "decoder/output_bias": 1,
+}
 _SAME = (  # options with the same name and meaning in master
-    *(
-        "source_dataset",
-        "target_dataset",
-        "valid_source_dataset",
-        "valid_target_dataset",
-        "model_type",
-    ),
-    *("embedding_size", "state_size", "layer_normalization_type", "tie_decoder_embeddings"),
-    *("tie_encoder_decoder_embeddings", "maxlen", "batch_size", "learning_rate", "clip_c"),
+    "source_dataset",
+    "target_dataset",
+    "valid_source_dataset",
+    "valid_target_dataset",
+    "model_type",
+    "embedding_size",
+    "state_size",
+    "layer_normalization_type",
+    "tie_decoder_embeddings",
+    "tie_encoder_decoder_embeddings",
+    "maxlen",
+    "batch_size",
+    "learning_rate",
+    "clip_c",
 )
 _MAXLEN = 200  # Nematus's own limit of a translation, for models without one
 _KINDS = ("none", "layernorm", "rmsnorm", "prmsnorm")  # of Nematus, patched for the last two
 
 
 class Words(NamedTuple):
-    """One side's vocabulary."""
+    """Holds the vocabulary of a side."""
 
     ids: dict[str, int]
     unknown: int
@@ -52,23 +63,20 @@ def export_checkpoint(to: Path, directory: Path, version: str) -> None:
         version: `v0.3`, or `master`, also for v0.5, where a Transformer must tie all its
             embeddings.
     """
-    dictionaries = [to.with_name(f"{to.name}.{side}.json") for side in ("source", "target")]
-    files = [
-        *dictionaries,
-        *(Path(f"{to}.{end}") for end in ("json", "index", "data-00000-of-00001")),
-    ]
-    if found := [path for path in files if path.exists()]:
-        raise UserError(f"{found[0]} exists already; give another name than {to}")
+    ends = ("source.json", "target.json", "json", "index", "data-00000-of-00001")
+    files = [Path(f"{to}.{end}") for end in ends]
+    for path in files:
+        if path.exists():
+            raise UserError(f"{path} exists already; give another name than {to}")
     system = load_system(directory)
     config = system.config
-    suffixes = [Path(name).suffix for name in system.config.dictionaries]
-    copies = [
-        directory / f"{side}{suffix}"
-        for side, suffix in zip(("source", "target"), suffixes, strict=True)
+    words = [
+        _words(directory / f"{side}{Path(name).suffix}", vocabulary)
+        for side, name, vocabulary in zip(
+            ("source", "target"), config.dictionaries, system.vocabularies, strict=True
+        )
     ]
-    words = list(map(_words, copies, system.vocabularies))
     _refuse(config, words, version)
-    arrays = {variable.path: variable.numpy() for variable in system.model.variables}
     # A table that gives logits without a bias cannot take a row for `<GO>` without changing a
     # probability.
     is_rnn = config.model_type == "rnn"
@@ -77,24 +85,20 @@ def export_checkpoint(to: Path, directory: Path, version: str) -> None:
         version == "master" and side.unknown == 1 and room
         for side, room in zip(words, has_room, strict=True)
     ]
-    arrays = {path: _with_row(path, array, inserted) for path, array in arrays.items()}
+    named = {
+        _name(variable.path, config, version): _with_row(variable.path, variable.numpy(), inserted)
+        for variable in system.model.variables
+    }
+    if rnn_names.TRANSPOSED in named:
+        named[rnn_names.TRANSPOSED] = named[rnn_names.TRANSPOSED].T
+    if version == "v0.3":
+        named |= _adam_state(named, config)
     new_words = [
         _with_specials(side, more, version) for side, more in zip(words, inserted, strict=True)
     ]
-    named = dict(_named(config, arrays, version))
-    if version == "v0.3":
-        # The state of an optimizer before its first update, which v0.3 expects in every checkpoint.
-        moments = {}
-        for name, x in named.items():
-            moments |= {f"{name}/{slot}": np.zeros_like(x) for slot in ("Adam", "Adam_1")}
-        powers = {
-            "beta1_power": np.float32(config.adam_beta1),
-            "beta2_power": np.float32(config.adam_beta2),
-        }
-        named |= moments | powers | {"time": np.int32(0)}
     to.parent.mkdir(parents=True, exist_ok=True)
     options = _options(config, new_words, version) | {
-        "dictionaries": [str(path.resolve()) for path in dictionaries]
+        "dictionaries": [str(path.resolve()) for path in files[:2]]
     }
     contents = [*(each.ids for each in new_words), options]
     try:
@@ -163,11 +167,8 @@ def _refuse(config: Config, words: Sequence[Words], version: str) -> None:
 
 def _with_row(path: str, array: np.ndarray, inserted: list[bool]) -> np.ndarray:
     """Returns an array with a row for `<GO>` at id 1, if it is a table of words."""
-    side = inserted[0] if path == "encoder/embedding/embeddings" else inserted[1]
-    if path.endswith("embedding/embeddings") or path == "decoder/output_kernel":
-        return np.insert(array, 1, array[1], axis=0) if side else array
-    if path == "decoder/output_bias":
-        return np.insert(array, 1, np.float32(_NEVER)) if side else array
+    if path in _SIDES and inserted[_SIDES[path]]:
+        array = np.insert(array, 1, _NEVER if array.ndim == 1 else array[1], axis=0)
     return array
 
 
@@ -187,27 +188,29 @@ def _with_specials(words: Words, inserted: bool, version: str) -> Words:
     return Words(special | others | special, len(special) - 1, words.size + inserted)
 
 
-def _named(
-    config: Config, arrays: dict[str, np.ndarray], version: str
-) -> Iterable[tuple[str, np.ndarray]]:
-    """Yields the variables with their names in a version of Nematus."""
+def _name(path: str, config: Config, version: str) -> str:
+    """Returns the name of a variable in a version of Nematus."""
     if config.model_type == "transformer":
         depths = {"encoder": config.transformer_enc_depth, "decoder": config.transformer_dec_depth}
         last = [
-            f"transformer_model/{side}/layer_{depth}/final_transform/"
-            for side, depth in depths.items()
+            f"transformer_model/{side}/layer_{depths[side]}/final_transform/" for side in depths
         ]
-        for path, array in arrays.items():
-            yield transformer_names.nematus_name(path, last), array
-        return
-    for path, array in arrays.items():
-        name = rnn_names.nematus_name(path, ())
-        name = (
-            f"{name.removesuffix('scale')}new_std"
-            if version == "v0.3" and name.endswith("/scale")
-            else name
-        )
-        yield name, array.T if name == rnn_names.TRANSPOSED else array
+        return transformer_names.nematus_name(path, last)
+    name = rnn_names.nematus_name(path, ())
+    is_gain = version == "v0.3" and name.endswith("/scale")
+    return f"{name.removesuffix('scale')}new_std" if is_gain else name
+
+
+def _adam_state(arrays: dict[str, np.ndarray], config: Config) -> dict[str, np.ndarray]:
+    """Returns the state of an optimizer before its first update, which v0.3 expects."""
+    zeros = {name: np.zeros_like(array) for name, array in arrays.items()}
+    return {
+        **{f"{name}/Adam": array for name, array in zeros.items()},
+        **{f"{name}/Adam_1": array for name, array in zeros.items()},
+        "beta1_power": np.float32(config.adam_beta1),
+        "beta2_power": np.float32(config.adam_beta2),
+        "time": np.int32(0),
+    }
 
 
 def _options(config: Config, words: list[Words], version: str) -> dict[str, Any]:
@@ -215,19 +218,18 @@ def _options(config: Config, words: list[Words], version: str) -> dict[str, Any]
 
     Label smoothing would change the costs that master prints.
     """
-    normalizes = config.layer_normalization_type != "none"
-    common = {
+    kind = config.layer_normalization_type
+    normalizes = kind != "none"
+    common = {name: getattr(config, name) for name in _SAME} | {
+        "layer_normalization_type": kind if normalizes else "layernorm",
         "model_version": 0.2,
         "factors": 1,
         "source_vocab_sizes": [words[0].size],
         "target_vocab_size": words[1].size,
         "dim_per_factor": [config.embedding_size],
         "output_hidden_activation": config.output_hidden_activation,
+        "translation_maxlen": config.translation_maxlen or _MAXLEN,
     }
-    common |= {name: getattr(config, name) for name in _SAME}
-    if not normalizes:  # a switch of its own says so
-        common["layer_normalization_type"] = "layernorm"
-    common["translation_maxlen"] = config.translation_maxlen or _MAXLEN
     if version == "v0.3":
         depths = {names[1]: getattr(config, name) for name, names in rnn_names.DEPTHS.items()}
         common |= {"use_layer_norm": normalizes, "use_dropout": False, "decay_c": 0.0}
@@ -236,12 +238,9 @@ def _options(config: Config, words: list[Words], version: str) -> dict[str, Any]
         "rnn_layer_normalization": normalizes,
         "label_smoothing": 0.0,
         "exponential_smoothing": 0.0,
+        "gradient_aggregation_steps": config.gradient_aggregation_steps,
     }
-    common["gradient_aggregation_steps"] = config.gradient_aggregation_steps
     if config.model_type == "transformer":
         return common | {name: getattr(config, name) for name in transformer_names.OPTIONS}
-    return (
-        common
-        | {name: getattr(config, name) for name in rnn_names.DEPTHS}
-        | {"rnn_use_dropout": False}
-    )
+    depths = {name: getattr(config, name) for name in rnn_names.DEPTHS}
+    return common | depths | {"rnn_use_dropout": False}

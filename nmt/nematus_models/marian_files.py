@@ -3,6 +3,7 @@
 Reference: Junczys-Dowmunt et al. (2018), arXiv:1804.00344.
 """
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,15 @@ from .marian_folder import (
     MarianFolder,
     existing,
     name_in_layer,
-    rows_of_tables,
+    number,
+    read_options,
 )
 from .marian_vocabulary import LARGEST, Words, make_words
 
 DECODER = "decoder.yml"
 _OPTIONS = "special:model.yml"  # an array of the weights
 _FALSE = ("false",)
-# Options that change the model -> the values that are read. One that is missing has the first.
+# Options that change the model -> the values that are read.
 _SUPPORTED: dict[str, tuple[Any, ...]] = {
     "type": ("transformer",),
     "right-left": _FALSE,
@@ -49,17 +51,20 @@ _SUPPORTED: dict[str, tuple[Any, ...]] = {
     "transformer-rnn-projection": _FALSE,
     "transformer-pool": _FALSE,
     "transformer-tied-layers": ([],),
+    "transformer-ffn-activation": ("swish", "relu", "gelu"),
     "transformer-ffn-depth": ("2",),
     "transformer-decoder-ffn-depth": ("0", "2"),
 }
-_RENAMED = {
-    "state_size": "dim-emb",
-    "transformer_enc_depth": "enc-depth",
-    "transformer_dec_depth": "dec-depth",
-    "transformer_ffn_hidden_size": "transformer-dim-ffn",
-    "transformer_num_heads": "transformer-heads",
+_INNER = "transformer-dim-ffn"
+_DECODER_INNER = "transformer-decoder-dim-ffn"
+_NUMBERS = {
+    "state_size": ("dim-emb",),
+    "transformer_enc_depth": ("enc-depth",),
+    "transformer_dec_depth": ("dec-depth",),
+    "transformer_ffn_hidden_size": (_INNER, _DECODER_INNER),
+    "transformer_num_heads": ("transformer-heads",),
 }
-_ACTIVATIONS = ("swish", "relu", "gelu")
+_RENAMED = _NUMBERS | {"transformer_activation": ("transformer-ffn-activation",)}
 _PARTS = {
     "transformer_positions": "tensor2tensor",
     "transformer_norm_epsilon": 1e-9,
@@ -67,7 +72,6 @@ _PARTS = {
     "transformer_dropout_attn": 0.0,
     "transformer_dropout_relu": 0.0,
 }
-_BIAS = "decoder_ff_logit_out_b"
 _OUTPUT = "decoder_ff_logit_out_Wt"
 _OLD_OUTPUT = "decoder_ff_logit_out_W"  # its transpose
 _BLOCKS = {
@@ -100,52 +104,49 @@ def read_marian(folder: Path) -> MarianFolder:
     """Reads the description of a model from a folder of `decoder.yml`, vocabularies and weights."""
     decoder_path = folder / DECODER
     decoder = _read_yaml(decoder_path, read_inside(decoder_path, folder, LARGEST))
-    (weights,) = _named(decoder_path, decoder, "models", 1)
-    vocabularies = _named(decoder_path, decoder, "vocabs", 2)
+    # They lie beside it, wherever they were.
+    weights, *vocabularies = [
+        existing(folder, Path(name).name)
+        for name in (
+            *_texts(decoder_path, decoder, "models", 1),
+            *_texts(decoder_path, decoder, "vocabs", 2),
+        )
+    ]
     arrays = open_npz(path_inside(weights, folder))
-    theirs = _read_model_options(arrays)
     where = weights.with_name(f"{weights.name}, {_OPTIONS}")
-    options = _read_options(where, theirs)
-    is_all = _flag(theirs, "tied-embeddings-all")
-    is_shared = is_all or _flag(theirs, "tied-embeddings-src")
-    options["tie_encoder_decoder_embeddings"] = is_shared
-    options["tie_decoder_embeddings"] = is_all or _flag(theirs, "tied-embeddings")
-    counts = [_number(where, "dim-vocabs", each) for each in _pair(where, theirs)]
-    target = _read_words(vocabularies[1], folder, counts[1])
-    is_same = vocabularies[0] == vocabularies[1]
-    source = target if is_same else _read_words(vocabularies[0], folder, counts[0])
+    theirs = _read_model_options(where, arrays)
+    ties = {name for name in theirs if name.startswith("tied-") and theirs[name] == "true"}
+    is_shared = bool(ties & {"tied-embeddings-all", "tied-embeddings-src"})
+    is_tied = bool(ties & {"tied-embeddings-all", "tied-embeddings"})
+    target_table = "Wemb" if is_shared else "decoder_Wemb"
+    output_table = _OLD_OUTPUT if _OLD_OUTPUT in arrays.shapes else _OUTPUT
+    counts = [number(where, "dim-vocabs", each) for each in _texts(where, theirs, "dim-vocabs", 2)]
+    source, target = _read_words(vocabularies, folder, counts)
     tables = {
         SOURCE_TABLE: "Wemb" if is_shared else "encoder_Wemb",
-        TARGET_TABLE: "Wemb" if is_shared else "decoder_Wemb",
-        OUTPUT_TABLE: _OLD_OUTPUT if _OLD_OUTPUT in arrays.shapes else _OUTPUT,
-        OUTPUT_BIAS: _BIAS,
+        TARGET_TABLE: target_table,
+        OUTPUT_TABLE: target_table if is_tied else output_table,
+        OUTPUT_BIAS: "decoder_ff_logit_out_b",
     }
-
-    def name_of(variable: str) -> str:
-        if variable in tables:
-            return tables[variable]
-        return name_in_layer(variable, "{side}_l{layer}_{block}{weight}", _BLOCKS, _WEIGHTS)
-
-    shapes = {each: arrays.shapes[each] for each in arrays.shapes if each != _OPTIONS}
     return MarianFolder(
-        where,
-        options,
-        (source, target),
-        arrays._replace(shapes=shapes),
-        name_of,
-        _OLD_OUTPUT.__eq__,
-        rows_of_tables((source, target), None, is_shared),
-        [weights],
-        [
-            f"Marian never chooses {target.names[1]}: translate with --suppress_unknown to do the "
-            "same"
-        ],
+        path=where,
+        options=_read_options(where, theirs),
+        words=(source, target),
+        start=None,
+        arrays=arrays,
+        tables=tables,
+        name_in_layer=functools.partial(
+            name_in_layer, "{side}_l{layer}_{block}{weight}", _BLOCKS, _WEIGHTS
+        ),
+        transposed=(_OLD_OUTPUT,),
+        files=[weights],
+        note=f"Marian never chooses {target.names[1]}: translate with --suppress_unknown to do the "
+        "same",
     )
 
 
 def _read_yaml(path: Path, content: bytes) -> dict[str, Any]:
-    """Returns a mapping whose values are texts, lists and mappings: no word is taken for a
-    number."""
+    """Reads a mapping, in which no word is taken for a number or a truth value."""
     import yaml
 
     try:
@@ -157,84 +158,45 @@ def _read_yaml(path: Path, content: bytes) -> dict[str, Any]:
     return found
 
 
-def _named(path: Path, decoder: dict[str, Any], option: str, count: int) -> list[Path]:
-    """Returns the files that an option names; they lie beside `path`, wherever they were."""
-    names = decoder.get(option)
-    if not isinstance(names, list) or len(names) != count or not all(map(_is_text, names)):
+def _texts(path: Path, given: dict[str, Any], option: str, count: int) -> list[str]:
+    found = given.get(option)
+    is_list = isinstance(found, list) and len(found) == count
+    if not is_list or not all(isinstance(each, str) and each for each in found):
         raise UserError(
-            f"{path}: {option} is {str(names)[:100]}, and must be a list of {count} file"
-            f"{'s' * (count > 1)}; import each model of an ensemble from a folder of its own"
+            f"{path}: {option} is {str(found)[:100]}, and must be a list of {count}; only one "
+            "model with one source and one target can be imported"
         )
-    return [existing(path.parent, Path(name).name) for name in names]
+    return found
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value)
-
-
-def _read_model_options(arrays: Arrays) -> dict[str, Any]:
-    if _OPTIONS not in arrays.shapes:
+def _read_model_options(path: Path, arrays: Arrays) -> dict[str, Any]:
+    """Returns the options in the weights, and takes them off the arrays."""
+    if arrays.shapes.pop(_OPTIONS, None) is None:
         raise UserError(
             f"{arrays.path} has no {_OPTIONS}, so it is no model of Marian; give the .npz that "
             "Marian wrote"
         )
-    content = arrays.read(_OPTIONS).tobytes().rstrip(b"\0")
-    return _read_yaml(arrays.path.with_name(f"{arrays.path.name}, {_OPTIONS}"), content)
+    return _read_yaml(path, arrays.read(_OPTIONS).tobytes().rstrip(b"\0"))
 
 
 def _read_options(path: Path, theirs: dict[str, Any]) -> dict[str, Any]:
-    for name, values in _SUPPORTED.items():
-        if (found := theirs.get(name, values[0])) not in values:
-            raise UserError(
-                f"{path}: {name} is {found!r}, and only {' and '.join(map(repr, values))} can be "
-                "imported; translate this model with Marian"
-            )
-    ours: dict[str, Any] = {
-        name: _number(path, option, theirs.get(option)) for name, option in _RENAMED.items()
-    }
-    inner = ours["transformer_ffn_hidden_size"]
-    if _number(path, "dim-ffn", theirs.get("transformer-decoder-dim-ffn", "0")) not in (0, inner):
-        raise UserError(
-            f"{path}: transformer-decoder-dim-ffn differs from transformer-dim-ffn, {inner}; "
-            "translate this model with Marian"
-        )
-    activation = theirs.get("transformer-ffn-activation", "swish")
-    if activation not in _ACTIVATIONS:
-        raise UserError(
-            f"{path}: transformer-ffn-activation is {activation!r}, and only "
-            f"{', '.join(_ACTIVATIONS)} can be imported; translate this model with Marian"
-        )
-    ours["transformer_activation"] = activation
+    if theirs.get(_DECODER_INNER, "0") == "0":  # that of the encoder
+        theirs = theirs | {_DECODER_INNER: theirs.get(_INNER)}
+    ours = read_options(path, theirs, _SUPPORTED, _RENAMED, "Marian")
+    ours |= {name: number(path, names[0], ours[name]) for name, names in _NUMBERS.items()}
     return ours | _PARTS
 
 
-def _number(path: Path, option: str, value: Any) -> int:
-    if not isinstance(value, str) or not value.isdecimal() or len(value) > 9:
-        raise UserError(
-            f"{path}: {option} is {str(value)[:100]}, and must be a number; copy the file again"
-        )
-    return int(value)
-
-
-def _flag(theirs: dict[str, Any], name: str) -> bool:
-    return theirs.get(name, "false") == "true"
-
-
-def _pair(path: Path, theirs: dict[str, Any]) -> list[Any]:
-    counts = theirs.get("dim-vocabs")
-    if not isinstance(counts, list) or len(counts) != 2:
-        raise UserError(
-            f"{path}: dim-vocabs is {str(counts)[:100]}, and only models of one source and one "
-            "target can be imported; translate this model with Marian"
-        )
-    return counts
-
-
-def _read_words(path: Path, folder: Path, count: int) -> Words:
-    if path.suffix not in (".yml", ".yaml", ".json"):
-        raise UserError(
-            f"{path} is no list of words in YAML or JSON, and factored vocabularies and "
-            "SentencePiece models cannot be imported in its place; translate this model with Marian"
-        )
-    ids = _read_yaml(path, read_inside(path, folder, LARGEST))
-    return make_words(path, {each: _number(path, each, ids[each]) for each in ids}, count)
+def _read_words(paths: list[Path], folder: Path, counts: list[int]) -> list[Words]:
+    found = []
+    for path, count in zip(paths, counts, strict=True):
+        if path.suffix not in (".yml", ".yaml", ".json"):
+            raise UserError(
+                f"{path} is no list of words in YAML or JSON, and factored vocabularies and "
+                "SentencePiece models cannot be imported in its place; translate this model with "
+                "Marian"
+            )
+        ids = _read_yaml(path, read_inside(path, folder, LARGEST))
+        numbers = {piece: number(path, piece, ids[piece]) for piece in ids}
+        found.append(make_words(path, numbers, count))
+    return found

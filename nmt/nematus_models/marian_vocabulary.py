@@ -1,5 +1,4 @@
-"""The vocabularies of Marian models: rows of tables, and SentencePiece models that have their
-ids."""
+"""Reads the vocabularies of Marian models, and writes SentencePiece models with their ids."""
 
 import math
 from collections.abc import Mapping
@@ -13,20 +12,16 @@ from sentencepiece import sentencepiece_model_pb2
 from ..errors import UserError
 from ..storage.files import read_inside
 from ..text.vocabulary import is_code
-from .arrays import Rows
 
 LARGEST = 1 << 26  # bytes of a file
 END = "</s>"
 _UNKNOWN = "<unk>"
 _PADDING = "<pad>"  # which the converter of transformers adds; it is no word
 _PIECE = sentencepiece_model_pb2.ModelProto.SentencePiece
-_NEVER = (
-    -100.0
-)  # a logit that adds nothing to a normalizer in float32, and little to smoothed costs
 
 
 class Words(NamedTuple):
-    """The words of a side in the order of our ids: the end, the unknown word, then the others.
+    """Lists the words of a side in the order of our ids: the end, the unknown word, the others.
 
     Attributes:
         path: The file that lists them.
@@ -59,45 +54,23 @@ def make_words(path: Path, ids: Mapping[str, int], count: int) -> Words:
             f"{path} has {len(ids)} pieces with ids up to {rows[-1]}, but the tables of this model "
             f"have {count} rows; give the vocabulary that it was trained with"
         )
-    if missing := [piece for piece in (END, _UNKNOWN) if piece not in ids]:
+    if END not in ids or _UNKNOWN not in ids:
         raise UserError(
-            f"{path} has no {' and no '.join(missing)}, which every vocabulary of Marian has; "
-            "give the vocabulary that the model was trained with"
+            f"{path} has no {END} or no {_UNKNOWN}, which every vocabulary of Marian has; give the "
+            "vocabulary that the model was trained with"
         )
     for piece in ids:
-        if not piece or "\0" in piece or not _is_unicode(piece):
+        # JSON can escape a lone surrogate.
+        if not piece or "\0" in piece or piece != piece.encode(errors="ignore").decode():
             raise UserError(f"{path} has {piece!r}, which is no piece of text; copy it again")
     names = [END, _UNKNOWN, *sorted(set(ids) - {END, _UNKNOWN, _PADDING}, key=ids.__getitem__)]
     return Words(path, names, np.array([ids[piece] for piece in names]), count)
 
 
-def _is_unicode(piece: str) -> bool:
-    try:
-        piece.encode()
-    except UnicodeEncodeError:  # JSON can escape a lone surrogate
-        return False
-    return True
-
-
-def target_rows(words: Words, start: int | None) -> tuple[Rows, Rows]:
-    """Returns the rows of the target's tables, and those of the output's bias.
-
-    After the words come the rows that no piece has, then the one that translations begin with.
-
-    Args:
-        words: Those of the target.
-        start: The row that translations begin with. None is a vector of zeros, which is no word.
-    """
-    others = np.setdiff1d(np.arange(words.count), [*words.rows, -1 if start is None else start])
-    order = np.concatenate([words.rows, others, [start or 0]])
-    is_extra = start is not None and start not in words.rows  # it counts in the normalizer
-    table = Rows(words.count, order, 0.0 if start is None else None)
-    return table, Rows(words.count, order, None if is_extra else _NEVER)
-
-
 def model_of_side(path: Path, folder: Path, words: Words) -> tuple[bytes, int]:
-    """Returns a SentencePiece model of a side with the ids of both, and how many of its pieces have
-    none. It splits text into the same pieces as before.
+    """Returns a SentencePiece model of a side with the ids of both, and how many pieces have none.
+
+    It splits text into the same pieces as before.
 
     The pieces that only the other side has are unused: they split no text. Codes of languages, such
     as `>>deu<<`, are control pieces. Pieces without an id follow; they are unknown words.
@@ -108,7 +81,6 @@ def model_of_side(path: Path, folder: Path, words: Words) -> tuple[bytes, int]:
         words: Those of the vocabulary.
     """
     proto = _read_unigram(path, folder)
-    trainer = proto.trainer_spec
     pieces = {each.piece: each for each in proto.pieces if each.type != _PIECE.UNKNOWN}
     pieces.pop(END, None)
     known = set(words.names)
@@ -121,21 +93,25 @@ def model_of_side(path: Path, folder: Path, words: Words) -> tuple[bytes, int]:
         )
     special = {END: _PIECE.CONTROL, _UNKNOWN: _PIECE.UNKNOWN}
     special |= {name: _PIECE.CONTROL for name in words.names if is_code(name)}
+    new = dict.fromkeys(words.names, _PIECE.UNUSED) | special
+    kept = {name: pieces[name] for name in known & set(pieces) - set(special)}
     del proto.pieces[:]
-    for name in words.names:
-        if name in pieces and name not in special:
-            proto.pieces.append(pieces[name])
-        else:
-            proto.pieces.append(_PIECE(piece=name, type=special.get(name, _PIECE.UNUSED)))
+    proto.pieces.extend(
+        kept.get(name) or _PIECE(piece=name, type=new[name]) for name in words.names
+    )
     proto.pieces.extend(pieces[piece] for piece in texts if piece not in known)
-    trainer.vocab_size = len(words.names)
-    trainer.eos_id = 0
-    trainer.unk_id = 1
-    trainer.bos_id = -1
-    trainer.pad_id = -1
-    trainer.eos_piece = END
-    trainer.unk_piece = _UNKNOWN
-    trainer.unk_surface = ""
+    proto.trainer_spec.MergeFrom(
+        sentencepiece_model_pb2.TrainerSpec(
+            vocab_size=len(words.names),
+            eos_id=0,
+            unk_id=1,
+            bos_id=-1,
+            pad_id=-1,
+            eos_piece=END,
+            unk_piece=_UNKNOWN,
+            unk_surface="",
+        )
+    )
     model = proto.SerializeToString()
     try:
         sentencepiece.SentencePieceProcessor().LoadFromSerializedProto(model)

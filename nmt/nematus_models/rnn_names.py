@@ -4,9 +4,6 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
-# Option that changes the model -> the only value that our model supports.
-SUPPORTED = {"rnn_lexical_model": False, "lexical_model": False}
-
 TRANSPOSED = "decoder/next_word_predictor/hidden_to_logits/W"  # the transposed matrix is ours
 # Before v0.5, GRUs without input have biases in the encoder too, which nothing reads.
 UNUSED = r"encoder/(forward|backward)-stack/level\d+/gru[1-9]\d*/(gates|proposal)_bias"
@@ -54,10 +51,8 @@ _WEIGHTS = {
     "bias": ("b",),
     "gamma": ("new_std",),
     "beta": ("new_mean",),
-    "scale": (
-        "scale",
-        "new_std",
-    ),  # RMSNorm; in v0.3, as in the models that the paper's authors publish, new_std
+    # RMSNorm; in v0.3, as in the models that the paper's authors publish, new_std.
+    "scale": ("scale", "new_std"),
 }
 
 
@@ -67,26 +62,33 @@ def given(options: dict[str, Any], spellings: Iterable[str]) -> Any:
 
 
 def options(nematus: dict[str, Any]) -> dict[str, Any]:
-    rates = {f"rnn_dropout_{rate}": _dropout(nematus, rate) for rate in _RATES}
+    """Returns our options of an RNN.
+
+    In Nematus, rates of dropout above 0 have no effect unless a switch turns dropout on.
+    """
+    drops = given(nematus, ("rnn_use_dropout", "use_dropout"))
+    rates = {
+        f"rnn_dropout_{name}": given(nematus, (f"rnn_dropout_{name}", f"dropout_{name}"))
+        for name in _RATES
+    }
     depths = {name: given(nematus, spellings) for name, spellings in DEPTHS.items()}
     if depths["rnn_dec_depth"] in (None, 1):  # these have no effect then
         depths |= {"rnn_dec_high_transition_depth": None, "rnn_dec_deep_context": None}
-    return {"output_hidden_activation": nematus.get("output_hidden_activation"), **depths, **rates}
+    activation = {"output_hidden_activation": nematus.get("output_hidden_activation")}
+    return activation | depths | (rates if drops else dict.fromkeys(rates, 0.0))
 
 
 def refusals(nematus: dict[str, Any]) -> list[str]:
     """Returns why models with these options of Nematus cannot be imported."""
     found = []
     depths = {name: given(nematus, spellings) or 1 for name, spellings in DEPTHS.items()}
-    if (
-        depths["rnn_dec_depth"] != 1 and "gradient_aggregation_steps" not in nematus
-    ):  # an option since v0.5
+    is_deep = depths["rnn_dec_depth"] != 1
+    if is_deep and "gradient_aggregation_steps" not in nematus:  # an option since v0.5
         found.append(
             "the decoder has several levels and comes from Nematus before v0.5, which computes "
             "them differently in training and translation; train it again with master"
         )
-    deep = depths["rnn_dec_depth"] != 1 or depths["rnn_enc_transition_depth"] != 1
-    if nematus.get("theano_compat") and deep:
+    if nematus.get("theano_compat") and (is_deep or depths["rnn_enc_transition_depth"] != 1):
         found.append(
             "theano_compat with transitions in the encoder or several levels in the decoder is "
             "not supported"
@@ -94,19 +96,11 @@ def refusals(nematus: dict[str, Any]) -> list[str]:
     return found
 
 
-def _dropout(nematus: dict[str, Any], rate: str) -> float:
-    """Returns a dropout rate.
-
-    In Nematus, rates above 0 have no effect unless a switch turns dropout on.
-    """
-    if not given(nematus, ("rnn_use_dropout", "use_dropout")):
-        return 0.0
-    return given(nematus, (f"rnn_dropout_{rate}", f"dropout_{rate}")) or 0.0
-
-
 def kind_of(names: Iterable[str]) -> str:
-    """Returns the kind of normalization in a checkpoint whose options do not name it, as those
-    of the authors."""
+    """Returns the kind of normalization by the variables of a checkpoint.
+
+    Options of the paper's authors do not name it.
+    """
     weights = {name.rpartition("/")[2] for name in names}
     return "rmsnorm" if "new_std" in weights and "new_mean" not in weights else "layernorm"
 
@@ -117,9 +111,8 @@ def nematus_name(path: str, names: Collection[str]) -> str:
     If versions of Nematus differ, the name among `names`.
     """
     if gru := _GRU.match(path):
-        kind = gru[1]
-        level = int(gru[2] or 0)
-        step = int(gru[3] or 0)
+        kind, *numbers = gru.groups()
+        level, step = (int(number or 0) for number in numbers)
         path = _GRUS[kind].format(level=level, step=step, after_word=step + 1) + path[gru.end() :]
     elif beginning := next((each for each in _LAYERS if path.startswith(each)), None):
         path = _LAYERS[beginning] + path.removeprefix(beginning)

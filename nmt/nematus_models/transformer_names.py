@@ -7,14 +7,15 @@ from ..normalization import EPSILON
 
 # Options with the same name in Nematus and here.
 OPTIONS = (
-    *(
-        "transformer_enc_depth",
-        "transformer_dec_depth",
-        "transformer_ffn_hidden_size",
-        "transformer_num_heads",
-    ),
-    *("transformer_dropout_embeddings", "transformer_dropout_residual", "transformer_dropout_relu"),
-    *("transformer_dropout_attn", "transformer_drophead"),
+    "transformer_enc_depth",
+    "transformer_dec_depth",
+    "transformer_ffn_hidden_size",
+    "transformer_num_heads",
+    "transformer_dropout_embeddings",
+    "transformer_dropout_residual",
+    "transformer_dropout_relu",
+    "transformer_dropout_attn",
+    "transformer_drophead",
 )
 # Options that change the model -> the value that Nematus's Transformers have.
 PARTS = {
@@ -33,9 +34,8 @@ _TABLES = {
     "decoder/embedding/embeddings": f"{_MODEL}/decoder_embedding_layer/embedding_table",
     "decoder/output_kernel": UNTIED,
 }
-_ONLY_TABLE = (
-    f"{_MODEL}/embedding_table"  # the one table of v0.4 with --tie_encoder_decoder_embeddings
-)
+# The one table of v0.4 with --tie_encoder_decoder_embeddings.
+_ONLY_TABLE = f"{_MODEL}/embedding_table"
 # Parts of our variable paths -> Nematus's names for them.
 _BLOCKS = {
     "self_attention": "self_attn_sublayer",
@@ -68,7 +68,6 @@ def nematus_name(path: str, names: Collection[str]) -> str:
         pattern = re.compile(rf"{_MODEL}/{side}/layer_\d+/final_transform/")
         found = next(filter(None, map(pattern.match, names)), None)
         return (found[0] if found else f"{_MODEL}/{side}/final_transform/") + _WEIGHTS[weight]
-    block = (
-        f"{_BLOCKS[parts[1]]}/" if parts[1] in _BLOCKS else ""
-    )  # feed-forward weights have no scope of their own
+    # Feed-forward weights have no scope of their own.
+    block = f"{_BLOCKS[parts[1]]}/" if parts[1] in _BLOCKS else ""
     return f"{_MODEL}/{side}/{parts[0]}/{block}{_WEIGHTS[weight]}"
