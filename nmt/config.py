@@ -249,6 +249,15 @@ class Config:
             role=Role.MODEL,
         )
     )
+    transformer_alignment_layer: int | None = transformer_only(
+        positive(
+            None,
+            "layer of the decoder that `translate --alignments` takes; by default, the last but "
+            "one",
+            _DEPTH,
+            role=Role.VALIDATION,
+        )
+    )
 
     rnn_dropout_embedding: float = rnn_only(
         fraction(0.0, "dropout of embedding units", role=Role.OPTIMIZATION)

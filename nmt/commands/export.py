@@ -25,6 +25,8 @@ def run(arguments: argparse.Namespace) -> None:
     is_ctranslate2 = arguments.format == "ctranslate2"
     if is_ctranslate2 and importlib.util.find_spec("ctranslate2") is None:
         raise UserError("--format ctranslate2 needs `pip install -e '.[ctranslate2]'`")
+    if arguments.compute_type and not is_ctranslate2:
+        raise UserError("--compute_type is that of --format ctranslate2; leave it out, or add this")
     options = DecodingOptions.among(vars(arguments))
     system = load_ensemble(arguments.model)
     card = _describe(system, arguments, options)
@@ -49,8 +51,16 @@ def _export_ctranslate2(
     system: System, arguments: argparse.Namespace, options: DecodingOptions, card: dict[str, Any]
 ) -> None:
     to = arguments.to
-    directory = arguments.model[0]
-    if not save_ctranslate2(system.model, system.vocabularies, to, options, card, directory):
+    is_served = save_ctranslate2(
+        system.model,
+        system.vocabularies,
+        to,
+        options,
+        card,
+        arguments.model[0],
+        arguments.compute_type,
+    )
+    if not is_served:
         log.info("note: `serve` cannot serve this export; it needs vocabularies of SentencePiece")
     log.info(f"{to} holds the model for CTranslate2")
 

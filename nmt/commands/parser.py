@@ -163,7 +163,7 @@ def translate(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("alignments")
     pairs = "write `i-j` for each target token j and the source token i that it attends to most"
     add_path(group, "--alignments", help=pairs)
-    layer = "layer of a Transformer's decoder that aligns; by default, the last but one"
+    layer = "layer of a Transformer's decoder that aligns; by default, that of the model"
     add_number(group, "alignment_layer", int, positive(None, layer, 1000))
 
 
@@ -195,6 +195,11 @@ def export(parser: argparse.ArgumentParser) -> None:
         help="what to write: a SavedModel that maps strings to strings, a SavedModel that maps "
         "token ids to token ids and needs no tensorflow-text, or a model of CTranslate2 with what "
         "`serve` needs to map strings to strings (default: savedmodel)",
+    )
+    parser.add_argument(
+        "--compute_type",
+        choices=("float32", "float16", "bfloat16", "int16", "int8"),
+        help="type of the weights that --format ctranslate2 writes (default: float32)",
     )
     parser.add_argument(
         "--languages",

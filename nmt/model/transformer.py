@@ -181,6 +181,8 @@ class Transformer(EncoderDecoder):
         source_words += padding * config.tie_encoder_decoder_embeddings
         super().__init__(config, source_words, target_words + padding)
         self.first_word = target_words + padding - 1 if padding else FIRST_WORD
+        last_but_one = max(config.transformer_dec_depth - 1, 1)
+        self._alignment_layer = config.transformer_alignment_layer or last_but_one
 
     def _hidden(self, source, source_mask, target, forward: ForwardPass) -> tf.Tensor:
         memory = self._init_decoder(source, source_mask, forward)
@@ -192,13 +194,13 @@ class Transformer(EncoderDecoder):
         return len(self.decoder.stack)
 
     def attention(self, source, source_mask, target, layer: int | None = None) -> tf.Tensor:
-        """Returns the attention weights of every target word in a layer, by default the last but
-        one, the mean of its heads, `[batch, target_time, source_time]`.
+        """Returns the attention weights of every target word in a layer, the mean of its heads,
+        `[batch, target_time, source_time]`.
 
         Reference: Garg et al. (2019), arXiv:1909.02074, on the layer.
         """
         memory = self._init_decoder(source, source_mask, ForwardPass())
-        layer = layer or max(self.attention_layers - 1, 1)
+        layer = min(layer or self._alignment_layer, self.attention_layers)
         return self.decoder.attention_weights(self._previous(target), memory, layer)
 
     def _init_decoder(self, source, source_mask, forward: ForwardPass) -> Memory:

@@ -55,6 +55,7 @@ _SUPPORTED: dict[str, tuple[Any, ...]] = {
     "transformer-ffn-depth": ("2",),
     "transformer-decoder-ffn-depth": ("0", "2"),
 }
+_GUIDED = "transformer-guided-alignment-layer"
 _INNER = "transformer-dim-ffn"
 _DECODER_INNER = "transformer-decoder-dim-ffn"
 _NUMBERS = {
@@ -184,7 +185,11 @@ def _read_options(path: Path, theirs: dict[str, Any]) -> dict[str, Any]:
         theirs = theirs | {_DECODER_INNER: theirs.get(_INNER)}
     ours = read_options(path, theirs, _SUPPORTED, _RENAMED, "Marian")
     ours |= {name: number(path, names[0], ours[name]) for name, names in _NUMBERS.items()}
-    return ours | _PARTS
+    layer = theirs.get("transformer-guided-alignment-layer", "last")
+    layer = (
+        ours["transformer_dec_depth"] if layer == "last" else number(path, "guided layer", layer)
+    )
+    return ours | _PARTS | {"transformer_alignment_layer": layer}
 
 
 def _read_words(paths: list[Path], folder: Path, counts: list[int]) -> list[Words]:

@@ -25,15 +25,16 @@ def save_ctranslate2(
     options: DecodingOptions,
     card: dict[str, Any],
     directory: Path,
+    compute_type: str | None = None,
 ) -> bool:
-    """Writes a directory that `ctranslate2.Translator` loads, in float32, and that `serve` serves.
+    """Writes a directory that `ctranslate2.Translator` loads, and that `serve` serves.
 
     CTranslate2 maps tokens to tokens; `serve` adds the vocabularies, which it needs as
-    SentencePiece
-    models. Returns whether they are.
+    SentencePiece models. Returns whether they are.
 
     Args:
         directory: That of the model, with its vocabularies.
+        compute_type: The type of the weights; by default, float32.
     """
     if not hasattr(model, "ctranslate2_spec"):
         raise UserError(
@@ -53,7 +54,7 @@ def save_ctranslate2(
     spec.config.bos_token = start
     spec.config.decoder_start_token = start
     spec.validate()
-    spec.optimize()
+    spec.optimize(compute_type)
     files = [directory / name for name in VOCABULARIES]
     is_served = all(file.exists() for file in files)
     with atomic_directory(Path(to)) as folder:

@@ -43,6 +43,7 @@ def test_the_weights_are_those_of_transformers_but_for_the_padding(tmp_path, exp
     assert changed == {
         "transformer_positions": "tensor2tensor",
         "transformer_norm_epsilon": 1e-9,
+        "transformer_alignment_layer": 2,
     }
 
 
@@ -111,3 +112,8 @@ def test_users_learn_that_marian_never_chooses_the_unknown_word(tmp_path, capsys
 def test_gelu_is_exact(tmp_path):
     folder = write_marian(DATA, tmp_path / "marian", transformer_ffn_activation="gelu")
     assert imported(folder, tmp_path / "model")[1]["transformer_activation"] == "gelu"
+
+
+def test_the_guided_layer_aligns(tmp_path):
+    folder = write_marian(DATA, tmp_path / "marian", transformer_guided_alignment_layer=1)
+    assert imported(folder, tmp_path / "model")[1]["transformer_alignment_layer"] == 1

@@ -30,11 +30,19 @@ def ctranslate2():
     return pytest.importorskip("ctranslate2", reason="needs the extra `ctranslate2`")
 
 
+TABLES = ("decoder/embedding/", "decoder/output_")
 MARIAN = {
     "transformer_activation": "swish",
     "transformer_attention_bias": True,
     "transformer_output_bias": True,
     "transformer_positions": "paper",
+    "transformer_padding": 1,
+}
+OTHERS = MARIAN | {
+    "transformer_activation": "gelu_tanh",
+    "transformer_positions": "tensor2tensor",
+    "transformer_norm_epsilon": 0.1,
+    "transformer_padding": 3,
 }
 
 
@@ -55,11 +63,16 @@ def make_transformer(kind, position, vocabularies, **options):
     rng = np.random.default_rng(1)
     for weight in model.weights:
         weight.assign(weight + rng.normal(0.0, 0.5, size=weight.shape))
+    for weight in model.weights:  # padding that counts for nothing
+        if config.transformer_padding and weight.path.startswith(TABLES):
+            rows = weight.numpy()
+            rows[-config.transformer_padding :] = 0 if rows.ndim == 2 else -100
+            weight.assign(rows)
     return model
 
 
-def save(model, vocabularies, to):
-    return save_ctranslate2(model, vocabularies, to, DecodingOptions(), {}, to)
+def save(model, vocabularies, to, compute_type=None):
+    return save_ctranslate2(model, vocabularies, to, DecodingOptions(), {}, to, compute_type)
 
 
 @pytest.fixture(scope="module")
@@ -137,8 +150,8 @@ def pieces(vocabulary, line):
 
 @pytest.mark.parametrize(
     ("position", "parts"),
-    [("pre", {}), ("post", {}), ("post", MARIAN)],
-    ids=["pre", "post", "marian"],
+    [("pre", {}), ("post", {}), ("post", MARIAN), ("post", OTHERS)],
+    ids=["pre", "post", "marian", "others"],
 )
 def test_costs_and_translations_are_ours(
     kind, position, parts, vocabularies, tmp_path, ctranslate2
@@ -172,6 +185,22 @@ def test_costs_and_translations_are_ours(
     )
     words = ["".join(each.hypotheses[0]).replace("▁", " ").strip() for each in theirs]
     assert words == translator.best(lines)
+
+
+def test_weights_are_written_in_int8(vocabularies, tmp_path, ctranslate2):
+    model = make_transformer("layernorm", "pre", vocabularies)
+    for name, compute_type in (("whole", None), ("small", "int8")):
+        save(model, vocabularies, tmp_path / name, compute_type)
+    sizes = [(tmp_path / name / "model.bin").stat().st_size for name in ("whole", "small")]
+    assert sizes[1] < 0.6 * sizes[0]
+    engine = ctranslate2.Translator(str(tmp_path / "small"))
+    assert engine.compute_type.startswith("int8")
+
+
+def test_a_type_is_that_of_ctranslate2(run, tmp_path):
+    words = ("export", "-m", tmp_path, "--to", tmp_path / "to", "--compute_type", "int8")
+    status, _, said = run(*words)
+    assert (status, "--format ctranslate2" in said) == (2, True)
 
 
 def test_an_rnn_is_refused(vocabularies, tmp_path):
