@@ -185,11 +185,9 @@ def _read_options(path: Path, theirs: dict[str, Any]) -> dict[str, Any]:
         theirs = theirs | {_DECODER_INNER: theirs.get(_INNER)}
     ours = read_options(path, theirs, _SUPPORTED, _RENAMED, "Marian")
     ours |= {name: number(path, names[0], ours[name]) for name, names in _NUMBERS.items()}
-    layer = theirs.get("transformer-guided-alignment-layer", "last")
-    layer = (
-        ours["transformer_dec_depth"] if layer == "last" else number(path, "guided layer", layer)
-    )
-    return ours | _PARTS | {"transformer_alignment_layer": layer}
+    layer = theirs.get(_GUIDED, "last")
+    aligns = ours["transformer_dec_depth"] if layer == "last" else number(path, _GUIDED, layer)
+    return ours | _PARTS | {"transformer_alignment_layer": aligns}
 
 
 def _read_words(paths: list[Path], folder: Path, counts: list[int]) -> list[Words]:
