@@ -101,8 +101,8 @@ def read_options(
         found = [theirs.get(each) for each in names]
         if None in found or found[0] != found[-1]:
             raise UserError(
-                f"{path}: {' and '.join(names)} must be given{' and equal' * len(names[1:])}, and "
-                f"are {' and '.join(map(repr, found))}; translate this model with {program}"
+                f"{path}: {' and '.join(names)} must be given{' and equal' * len(names[1:])}, not "
+                f"{' and '.join(map(repr, found))}; translate this model with {program}"
             )
         ours[name] = found[0]
     return ours

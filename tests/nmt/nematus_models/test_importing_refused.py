@@ -65,8 +65,11 @@ def test_deep_models_that_cannot_be_equalled_are_refused_with_the_reason(tmp_pat
     ],
 )
 def test_options_of_the_wrong_type_are_refused(tmp_path, option, said):
+    path = write_options(tmp_path / "options.json", **option)
+    dictionaries = [DATA / f"tiny.vocab.{side}.json" for side in ("en", "de")]
+    given = None if "dictionaries" in option else dictionaries
     with pytest.raises(UserError, match=said):
-        read_checkpoint_config(write_options(tmp_path / "options.json", **option))
+        read_checkpoint_config(path, given)
 
 
 @pytest.mark.parametrize(

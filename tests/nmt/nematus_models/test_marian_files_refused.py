@@ -56,7 +56,7 @@ def objects(folder):
         (options(dim_vocabs=[48]), "dim-vocabs"),
         (options(dim_vocabs=[48, 40]), "vocab.yml has 48 pieces.*40 rows"),
         (options(dim_emb="wide"), "dim-emb is wide"),
-        (options(dim_emb=None), "dim-emb is None"),
+        (options(dim_emb=None), "dim-emb must be given, not None"),
         (options(dec_depth=3), "decoder_l3_.* is missing"),
         (options(enc_depth=0), "enc_depth is 0"),
         (options(type="[a"), "special:model.yml is not YAML"),
@@ -70,7 +70,7 @@ def objects(folder):
         (outside, "is a link out of"),
         (text("decoder.yml", b"- a"), "decoder.yml must have entries"),
         (text("decoder.yml", b"models: [a.npz, b.npz]"), "models is .* list of 1;"),
-        (text("decoder.yml", b"models: [a.npz]"), "has no a.npz"),
+        (text("decoder.yml", b"models: [a.npz]\nvocabs: [vocab.yml, vocab.yml]"), "has no a.npz"),
         (
             text("decoder.yml", f"models: [{NPZ}]\nvocabs: [a.spm]".encode()),
             "vocabs is .* list of 2;",

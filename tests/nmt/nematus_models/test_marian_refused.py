@@ -140,7 +140,7 @@ def compressed(folder):
         (options(decoder_start_token_id=[1, 2]), "must be one number"),
         (options(eos_token_id=None), "eos_token_id is None"),
         (options(eos_token_id=1), "gives </s> the id 0"),
-        (options(vocab_size=48), "has 49 pieces"),
+        (options(vocab_size=48, decoder_vocab_size=48), "has 49 pieces"),
         (options(vocab_size=-1), "vocab_size is -1"),
         (options(decoder_vocab_size=50), "decoder_vocab_size is 50 and vocab_size 49"),
         (options(vocab_size=50, decoder_vocab_size=50), "the model needs .50, 16."),
