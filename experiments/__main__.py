@@ -1,5 +1,4 @@
-"""`python -m experiments [--task TASK] [DATA]`: trains what is not trained yet, measures, and
-writes runs/report."""
+"""Trains what is not trained yet of a task of the papers, measures, and writes runs/report."""
 
 import argparse
 import importlib
@@ -37,9 +36,7 @@ def reproduce(task: str, data: str, so_far: bool, seeds: Collection[int] = ()) -
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m experiments", description=__doc__.split("`: ")[1]
-    )
+    parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     parser.add_argument(
         "data", nargs="?", default="", help="a name that the task knows, or a folder"
     )

@@ -1,5 +1,4 @@
-"""`python -m experiments.archive NAME` writes the logs of a kept report where its task looks for
-them.
+"""Writes the logs of a kept report where its task looks for them.
 
 They are kept in one compressed file, which holds the content of each log by its name. Each becomes
 a JSON file in experiments/logs/NAME; those of a plan, in the folders of its corpora. A file that is
@@ -66,9 +65,7 @@ def _is_corpus(name: str) -> bool:
 def main() -> None:
     results = _FOLDER / "results"
     names = sorted(path.parent.name for path in results.glob(f"*/{ARCHIVE}"))
-    parser = argparse.ArgumentParser(
-        prog="python -m experiments.archive", description=__doc__.split("` ", 1)[1]
-    )
+    parser = argparse.ArgumentParser(prog="python -m experiments.archive", description=__doc__)
     parser.add_argument("name", metavar="NAME", choices=names, help=f"one of {', '.join(names)}")
     parser.add_argument(
         "--logs",

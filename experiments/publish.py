@@ -1,5 +1,4 @@
-"""`python -m experiments.publish NAME ...` writes kept reports anew from their kept logs and
-remarks.
+"""Writes kept reports anew from their kept logs and remarks.
 
 A name is that of a task, of a corpus of the task `translation`, or of a plan, such as `planned`.
 The kept logs are in one file of experiments/results/NAME; the logs of this checkout,
@@ -89,9 +88,7 @@ def main() -> None:
     names = sorted(
         {path.parent.name for path in places} & known - of_plans | PREREGISTRATIONS.keys()
     )
-    parser = argparse.ArgumentParser(
-        prog="python -m experiments.publish", description=__doc__.split("` ", 1)[1]
-    )
+    parser = argparse.ArgumentParser(prog="python -m experiments.publish", description=__doc__)
     parser.add_argument(
         "names", nargs="+", metavar="NAME", choices=names, help=f"one of {', '.join(names)}"
     )

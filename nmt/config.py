@@ -140,15 +140,16 @@ class Config:
     )
     layer_normalization_type: str = choice(
         "none",
-        "kind of every normalization in the model; the default of a Transformer is layernorm",
+        "kind of every normalization in the model; the default of a Transformer is layernorm; "
+        "`python patches/apply.py apply .` adds rmsnorm and others",
         KINDS,
         f"; `{_APPLY}` adds those of patches/nmt",
         role=Role.MODEL,
     )
     layer_normalization_center: bool | None = option(
         None,
-        "give every normalization an offset; by default, layernorm has one, and those of "
-        "patches/nmt have none",
+        "give every normalization an offset (Keras: beta); by default, layernorm has one, and "
+        "those of patches/nmt have none",
         role=Role.MODEL,
     )
     tie_decoder_embeddings: bool = option(

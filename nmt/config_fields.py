@@ -76,7 +76,7 @@ required_text = functools.partial(required_file, nargs="+")
 
 
 def positive(default: float | None, text: str, most: float = math.inf, **given: Any) -> Any:
-    bound = f" and at most {most}" if most < math.inf else ""
+    bound = f" and at most {most}" if most < MOST else ""
     return option(default, text, f"above 0{bound}", lambda value: 0 < value <= most, **given)
 
 

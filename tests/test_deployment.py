@@ -49,9 +49,7 @@ def workers(output):
     ]
 
 
-@pytest.mark.parametrize(
-    "path", ["deploy/compose.yaml", "deploy/tensorflow_serving/compose.yaml"]
-)
+@pytest.mark.parametrize("path", ["deploy/compose.yaml", "deploy/tensorflow_serving/compose.yaml"])
 def test_a_compose_file_follows_the_specification(path):
     schemas = pytest.importorskip("check_jsonschema.builtin_schemas")
     jsonschema = pytest.importorskip("jsonschema")

@@ -192,9 +192,9 @@ def export(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=("savedmodel", "savedmodel_ids", "ctranslate2"),
         default="savedmodel",
-        help="what to write: a SavedModel that maps strings to strings, a SavedModel that maps "
+        help="what to write: a SavedModel that takes and returns text, a SavedModel that maps "
         "token ids to token ids and needs no tensorflow-text, or a model of CTranslate2 with what "
-        "`serve` needs to map strings to strings (default: savedmodel)",
+        "`serve` needs to translate text (default: savedmodel)",
     )
     parser.add_argument(
         "--compute_type",

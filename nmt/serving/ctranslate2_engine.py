@@ -1,4 +1,4 @@
-"""Computes the signatures of an export with CTranslate2, from strings to strings."""
+"""Computes the signatures of an export with CTranslate2, from text to text."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
