@@ -1,13 +1,15 @@
 """`fold_layer_norm` and `replace_layer_norm` make RMSNorm models from LayerNorm models."""
 
+from collections import defaultdict
+
 import keras
 
-from rmsnorm_tf.conversion.model.calls import ON_TENSORFLOW, check_model, modes_of
-from rmsnorm_tf.conversion.model.check import convert_in_place
+from rmsnorm_tf.conversion.model.calls import ON_TENSORFLOW, check_model
+from rmsnorm_tf.conversion.model.check import MODES, convert_in_place
 from rmsnorm_tf.conversion.model.in_place import counterpart, is_cell_with_layer_norm
 from rmsnorm_tf.conversion.model.norms import layer_norms, why_no_counterpart
 from rmsnorm_tf.conversion.model.report import Conversion, ConversionReport
-from rmsnorm_tf.conversion.model.saved import make_changes, new_changes
+from rmsnorm_tf.conversion.model.saved import make_changes
 from rmsnorm_tf.norm.arguments import check_flag
 
 
@@ -62,7 +64,7 @@ def fold_layer_norm(model: keras.Model, for_inference: bool = False) -> Conversi
     check_flag("for_inference", for_inference)
     check_model("fold_layer_norm", model)
     # None: calls without `training`, where a graph may switch a dropout on by itself.
-    modes = [None, False] if for_inference else modes_of(model)
+    modes = [None, False] if for_inference else MODES
     return convert_in_place(model, lambda shared: fold(model, modes, shared), modes)
 
 
@@ -96,13 +98,11 @@ def replace_layer_norm(model: keras.Model) -> ConversionReport:
             and a mean over an axis of which a mask leaves entries out.
     """
     check_model("replace_layer_norm", model)
-    return convert_in_place(
-        model, lambda shared: _replace(model, shared), modes_of(model), same=False
-    )
+    return convert_in_place(model, lambda shared: _replace(model, shared), same=False)
 
 
 def _replace(model, shared):
-    changes = new_changes()
+    changes: defaultdict = defaultdict(dict)
     report = []
     for path, name, layer in layer_norms(model):
         is_cell = is_cell_with_layer_norm(layer)

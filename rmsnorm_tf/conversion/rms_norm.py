@@ -3,16 +3,17 @@
 import contextlib
 import inspect
 import itertools
+from collections import defaultdict
 
 import keras
 import numpy as np
 
-from rmsnorm_tf.conversion.model.calls import check_model, modes_of
+from rmsnorm_tf.conversion.model.calls import check_model
 from rmsnorm_tf.conversion.model.check import convert_in_place
 from rmsnorm_tf.conversion.model.in_place import axes_of, shape_of_input
 from rmsnorm_tf.conversion.model.layers import walk
 from rmsnorm_tf.conversion.model.report import Conversion, ConversionReport, Stays, listed
-from rmsnorm_tf.conversion.model.saved import make_changes, new_changes
+from rmsnorm_tf.conversion.model.saved import make_changes
 from rmsnorm_tf.norm.arguments import check_epsilon
 from rmsnorm_tf.norm.layer import RMSNormalization
 
@@ -54,11 +55,11 @@ def replace_rms_norm(model: keras.Model) -> ConversionReport:
         ValueError: The model has no input yet, or would have other outputs.
     """
     check_model("replace_rms_norm", model)
-    return convert_in_place(model, lambda shared: _replace(model, shared), modes_of(model))
+    return convert_in_place(model, lambda shared: _replace(model, shared))
 
 
 def _replace(model, shared):
-    changes = new_changes()
+    changes: defaultdict = defaultdict(dict)
     report = []
     for path, name, layer in walk(model):
         is_named = "norm" in type(layer).__name__.lower()

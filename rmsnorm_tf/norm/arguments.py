@@ -125,11 +125,8 @@ def check_axis(name: str, axis: Any) -> Axis:
     """Returns `axis` as a Python integer or a tuple of them, in the order given."""
     if _is_integer(axis):
         return int(axis)
-    try:
-        axes = tuple(axis)
-    except TypeError:
-        axes = ()
-    if not axes or isinstance(axis, str) or not all(_is_integer(a) for a in axes):
+    axes = tuple(axis) if isinstance(axis, Iterable) else ()
+    if not axes or not all(map(_is_integer, axes)):
         raise ValueError(
             f"{name} must be an integer or a non-empty sequence of integers, got {axis!r}. "
             f"Pass for example {name}=-1 or {name}=(1, 2)."
@@ -191,7 +188,7 @@ def check_flag(name: str, value: bool | None, allowed: tuple = (True, False)) ->
 
 def _resolve_axes(name: str, axis: Axis, shape: tuple[int | None, ...]) -> tuple[int, ...]:
     rank = len(shape)
-    given = axis if isinstance(axis, tuple) else (axis,)
+    given = (axis,) if isinstance(axis, int) else axis
     for a in given:
         if not -rank <= a < rank:
             allowed = f"allowed are {-rank} to {rank - 1}" if rank else "a scalar has no axes"

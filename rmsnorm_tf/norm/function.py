@@ -20,8 +20,6 @@ from rmsnorm_tf.norm.backend import compute, tensors
 
 Shape = tuple[int | None, ...]
 
-_resolve = tensors.cached(resolve)
-
 
 @tensors.without_autograph
 def rms_norm(
@@ -106,22 +104,17 @@ def normalize(given, dtype, *, axis, scale_axis, partial, epsilon, groups, fused
         raise ValueError(
             "x must have a known rank, got a tensor of unknown rank. Use tf.ensure_shape."
         )
-    spec = _resolve(shape, axis, scale_axis, partial, epsilon, groups)
-    needed = spec.scale_shape(shape)
-    wide = wide_dtype(dtype)
-    t = NormInputs(
-        given.x,
-        None if given.gate is None else _gate(given.x, shape, given.gate),
-        _weight("scale", given, needed, spec, wide),
-        _weight("offset", given, needed, spec, wide),
-    )
+    spec = resolve(shape, axis, scale_axis, partial, epsilon, groups)
+    gate = _like_x("gate", given.gate, given.x, range(len(shape)), given.x.dtype)
+    if gate is not None and gate.dtype != given.x.dtype:
+        of_gate = keras.backend.standardize_dtype(gate.dtype)
+        raise TypeError(f"gate must have the dtype of x, {dtype}, got {of_gate}. Cast one of them.")
+    weights = [_weight(name, given, spec, wide_dtype(dtype)) for name in ("scale", "offset")]
+    t = NormInputs(given.x, gate, *weights)
     if groups == 1:
         return compute(spec, t, fused)
     y = compute(spec.of_a_group(), _in_groups(spec, t), fused)
-    y = ops.reshape(y, _sizes_for_reshape(given.x))
-    if None in shape:  # which the reshape knew as tensors
-        y.set_shape(shape)
-    return y
+    return ops.reshape(y, ops.shape(given.x))
 
 
 @keras.saving.register_keras_serializable(package="rmsnorm_tf", name="rms_norm")
@@ -131,9 +124,6 @@ class _Symbolic(keras.Operation):
     def __init__(self, name: str | None = None, **options: Any) -> None:
         super().__init__(name=name)
         self._options = {"scale_axis": None, "partial": None, "fused": None, **options}
-        for key in ("axis", "scale_axis"):
-            if self._options[key] is not None:
-                self._options[key] = check_axis(key, self._options[key])  # a file has lists
 
     def call(self, x, scale=None, offset=None, gate=None):
         return _of_any(x, scale, offset, gate, **self._options)
@@ -143,40 +133,36 @@ class _Symbolic(keras.Operation):
         return {"name": self.name, **given}
 
 
-def _gate(x, shape, gate):
-    """Returns the gate, which must have the shape and the dtype of x."""
-    gate = tensors.as_tensor(gate, x.dtype)
-    if gate.dtype != x.dtype:
-        dtypes = [keras.backend.standardize_dtype(t.dtype) for t in (x, gate)]
+def _like_x(name, value, x, axes, dtype):
+    """Returns a gate or a weight as a tensor that has the sizes of x at these axes, or None."""
+    if value is None:
+        return None
+    if isinstance(value, int):
         raise TypeError(
-            f"gate must have the dtype of x, {dtypes[0]}, got {dtypes[1]}. Cast one of them."
+            f"{name} must be a tensor or None, got {value}. Pass None for no {name}, and an axis "
+            f"as axis={value}."
         )
-    check_shape("gate", shape, tensors.shape_of(gate))
-    if _is_unknown(shape, tensors.shape_of(gate)):  # where arithmetic would broadcast
-        gate = tensors.with_sizes_of(gate, x, range(len(shape)), "gate")
-    return gate
+    t = tensors.as_tensor(value, dtype)
+    of_x = tensors.shape_of(x)
+    needed = tuple(of_x[a] for a in axes)
+    if tensors.shape_of(t) == needed and None not in needed:
+        return t
+    check_shape(name, tensors.shape_of(t), of_x, axes)
+    return tensors.with_sizes_of(t, x, axes, name)  # where arithmetic would broadcast
 
 
-def check_shape(name: str, of_x: Shape, shape: Shape | None) -> None:
-    """Raises a ValueError unless the tensor of this name may have the shape of x."""
-    if not _may_equal(of_x, shape):
+def check_shape(name: str, shape: Shape | None, of_x: Shape, axes: Sequence[int]) -> None:
+    """Raises a ValueError unless a tensor of this shape may have the sizes of x at these axes."""
+    needed = tuple(of_x[a] for a in axes)
+    if shape is None:
+        return
+    may_be = [a == b or None in (a, b) for a, b in zip(shape, needed, strict=False)]
+    if len(shape) != len(needed) or not all(may_be):
         raise ValueError(
-            f"{name} must have the shape of x, {of_x}, got {shape}. "
-            "It is not broadcast; use broadcast_to."
+            f"{name} has shape {shape}, but x of shape {of_x} needs {needed}: its sizes at "
+            f"{tuple(axes)}. It is not broadcast: reshape it, or choose another scale_axis. A "
+            "layer accepts only the sizes that it was built with."
         )
-
-
-def _may_equal(shape, other):
-    """Whether two shapes are the same as far as both are known."""
-    if other is None:
-        return True
-    sizes = zip(shape, other, strict=False)
-    return len(shape) == len(other) and all(a == b or None in (a, b) for a, b in sizes)
-
-
-def _is_unknown(*shapes):
-    """Whether one of these shapes is not fully known."""
-    return any(shape is None or None in shape for shape in shapes)
 
 
 FLOATING = ("float16", "bfloat16", "float32", "float64")
@@ -203,34 +189,12 @@ def check_tensor(name: str, t: Any) -> str:
     return dtype
 
 
-def _weight(name, given, needed, spec, wide):
+def _weight(name, given, spec, wide):
     """Returns scale or offset in the wide dtype, or None."""
-    value = getattr(given, name)
-    if value is None:
-        return None
-    weight = tensors.as_tensor(value, wide)
-    shape = tensors.shape_of(weight)
-    if shape != needed or _is_unknown(shape) or isinstance(value, (bool, int)):
-        weight = _checked_weight(name, value, weight, needed, spec, given.x)
-    dtype = check_tensor(name, weight)
-    return weight if dtype == wide else ops.cast(weight, wide)
-
-
-def _checked_weight(name, value, weight, needed, spec, x):
-    """Returns the weight with the sizes that it must have, as far as these are known."""
-    if isinstance(value, bool):
-        raise TypeError(f"{name} must be a tensor or None, got {value}. Pass None for no {name}.")
-    if isinstance(value, int):
-        raise TypeError(
-            f"{name} must be a tensor or None, got {value}. If it is an axis, pass axis={value}."
-        )
-    if not _may_equal(needed, tensors.shape_of(weight)):
-        raise ValueError(
-            f"{name} has shape {tensors.shape_of(weight)}, but x of shape {tensors.shape_of(x)} "
-            f"needs {needed}: its sizes at {spec.scale_axes}. Reshape {name}, or choose another "
-            "scale_axis. A layer accepts only the sizes that it was built with."
-        )
-    return tensors.with_sizes_of(weight, x, spec.scale_axes, name)
+    weight = _like_x(name, getattr(given, name), given.x, spec.scale_axes, wide)
+    if weight is None or check_tensor(name, weight) == wide:
+        return weight
+    return ops.cast(weight, wide)
 
 
 def _in_groups(spec, t):
@@ -238,7 +202,7 @@ def _in_groups(spec, t):
     [axis] = spec.axes
 
     def cut(t, axis):
-        sizes = _sizes_for_reshape(t)
+        sizes = ops.shape(t)
         return ops.reshape(
             t, [*sizes[:axis], spec.groups, t.shape[axis] // spec.groups, *sizes[axis + 1 :]]
         )
@@ -246,11 +210,3 @@ def _in_groups(spec, t):
     along = spec.scale_axes.index(axis) if axis in spec.scale_axes else None
     weights = [w if w is None or along is None else cut(w, along) for w in (t.scale, t.offset)]
     return NormInputs(cut(t.x, axis), None if t.gate is None else cut(t.gate, axis), *weights)
-
-
-def _sizes_for_reshape(t):
-    """Returns the sizes of t; a single unknown size is -1, several are tensors."""
-    shape = tensors.shape_of(t)
-    if shape.count(None) == 1 and 0 not in shape:
-        return [-1 if size is None else size for size in shape]
-    return list(ops.shape(t))

@@ -180,7 +180,8 @@ class RMSNormalization(keras.layers.Layer):
     def compute_output_spec(self, inputs: keras.KerasTensor, gate: Any = None) -> keras.KerasTensor:
         _dtypes(inputs, gate)
         if gate is not None:
-            check_shape("gate", tuple(inputs.shape), tuple(gate.shape))
+            axes = range(len(inputs.shape))
+            check_shape("gate", tuple(gate.shape), tuple(inputs.shape), axes)
         return keras.KerasTensor(self.compute_output_shape(inputs.shape), dtype=self.compute_dtype)
 
     def compute_output_shape(self, input_shape: Sequence[int | None]) -> tuple[int | None, ...]:

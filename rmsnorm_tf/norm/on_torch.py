@@ -47,33 +47,29 @@ class _Norm(torch.autograd.Function):
     def setup_context(ctx, inputs, output):
         ctx.spec, *tensors = inputs
         ctx.save_for_backward(output[1], *tensors)
-        ctx.set_materialize_grads(False)
 
     @staticmethod
     def backward(ctx, dy, drstd):
         spec = ctx.spec
         rstd, x, gate, scale, offset = ctx.saved_tensors
         z = _wide(x) * rstd
-        factor = 0 if drstd is None else rstd * drstd  # of -z rstd / n in dx
-        dx = dgate = dscale = doffset = None
-        if dy is not None:
-            dy = _wide(dy)
-            if gate is not None:
-                wide = _wide(gate)
-                sigmoid = torch.sigmoid(wide)
-                dgate = dy * _affine(z, spec, scale, offset) * sigmoid * (1 + wide * (1 - sigmoid))
-                dgate = dgate.to(gate.dtype)
-                dy = dy * torch.nn.functional.silu(wide)
-            others = [a for a in range(x.ndim) if a not in spec.scale_axes]
-            doffset = None if offset is None else _sum(dy, others)
-            dscale = None if scale is None else _sum(dy * z, others)
-            g = dy if scale is None else dy * _broadcast(scale, spec, z)
-            factor = factor + (g * z).sum(spec.axes, keepdim=True)
-            dx = g * rstd
-        if torch.is_tensor(factor):
-            term = _mask_prefix(z, spec) * (rstd * factor / _count(x, spec))
-            dx = -term if dx is None else dx - term
-        return None, None if dx is None else dx.to(x.dtype), dgate, dscale, doffset
+        g = _wide(dy)
+        dgate = dscale = doffset = None
+        if gate is not None:
+            wide = _wide(gate)
+            sigmoid = torch.sigmoid(wide)
+            dgate = g * _affine(z, spec, scale, offset) * sigmoid * (1 + wide * (1 - sigmoid))
+            dgate = dgate.to(gate.dtype)
+            g = g * torch.nn.functional.silu(wide)
+        others = [a for a in range(x.ndim) if a not in spec.scale_axes]
+        if offset is not None:
+            doffset = _sum(g, others)
+        if scale is not None:
+            dscale = _sum(g * z, others)
+            g = g * _broadcast(scale, spec, z)
+        total = rstd * drstd + (g * z).sum(spec.axes, keepdim=True)
+        dx = g * rstd - _mask_prefix(z, spec) * (rstd * total / _count(x, spec))
+        return None, dx.to(x.dtype), dgate, dscale, doffset
 
 
 class _NormWithForwardMode(_Norm):
@@ -89,27 +85,17 @@ class _NormWithForwardMode(_Norm):
         spec = ctx.spec
         rstd, x, gate, scale, offset = ctx.saved_tensors
         z = _wide(x) * rstd
-        dz = torch.zeros_like(z)
-        drstd = torch.zeros_like(rstd)
-        if dx is not None:
-            dx = _wide(dx)
-            drstd = -rstd * (
-                rstd * (_mask_prefix(z, spec) * dx).sum(spec.axes, keepdim=True) / _count(x, spec)
-            )
-            dz = dx * rstd + _wide(x) * drstd
-        dy = _affine(dz, spec, scale, None)
-        if dscale is not None:
-            dy = dy + _affine(z, spec, dscale, None)
-        if doffset is not None:
-            dy = dy + _broadcast(doffset, spec, z)
+        dx = _wide(dx)
+        mean = (_mask_prefix(z, spec) * dx).sum(spec.axes, keepdim=True) / _count(x, spec)
+        dy = _affine(rstd * (dx - z * mean), spec, scale, doffset)
+        if scale is not None:
+            dy = dy + z * _broadcast(dscale, spec, z)
         if gate is not None:
             wide = _wide(gate)
             sigmoid = torch.sigmoid(wide)
-            dy = dy * wide * sigmoid
-            if dgate is not None:
-                slope = sigmoid * (1 + wide * (1 - sigmoid))
-                dy = dy + _affine(z, spec, scale, offset) * slope * _wide(dgate)
-        return dy.to(x.dtype), drstd
+            dsilu = sigmoid * (1 + wide * (1 - sigmoid)) * _wide(dgate)
+            dy = dy * wide * sigmoid + _affine(z, spec, scale, offset) * dsilu
+        return dy.to(x.dtype), -rstd * (rstd * mean)
 
 
 def _wide(t):

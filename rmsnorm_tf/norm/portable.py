@@ -57,11 +57,9 @@ def set_fused(value: bool | None) -> NoReturn:
     )
 
 
-def _unchanged(function: F) -> F:
+def without_autograph(function: F) -> F:
+    """Returns the function as it is."""
     return function
-
-
-without_autograph = cached = _unchanged  # `torch.compile` traces no cache
 
 
 def as_tensor(value: Any, dtype: str | None = None) -> Any:

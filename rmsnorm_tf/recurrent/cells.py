@@ -7,7 +7,7 @@ gain.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import keras
 from keras import ops
@@ -22,18 +22,6 @@ if TYPE_CHECKING:
     from keras.layers import GRUCell as _Cell
 else:
     _Cell = object
-
-
-class GRUInputs(NamedTuple):
-    """What a GRU computes from its inputs alone, `[..., 2 * units]` and `[..., units]`."""
-
-    gates: Any
-    proposal: Any
-
-    @property
-    def shape(self) -> tuple[int | None, ...]:
-        """The shape of the gates; `keras.layers.RNN` reads the number of time steps from it."""
-        return self.gates.shape
 
 
 class _NormalizedCell(_Cell):
@@ -95,14 +83,13 @@ class _NormalizedCell(_Cell):
         return self.step(self.project(inputs, training), states, training)
 
     def project(self, inputs: Any, training: bool = False) -> Any:
-        """Projects inputs `[..., inputs]`, to a tensor `[..., n * units]` or several."""
+        """Projects inputs `[..., inputs]` to `[..., n * units]`."""
         inputs = self._drop_inputs(inputs, training)
         if len(inputs.shape) == 2:
             return self._project(inputs)
         # As rows, because Keras's LayerNormalization takes only the rank that it was built for.
         projected = self._project(ops.reshape(inputs, [-1, self.kernel.shape[0]]))
-        sizes = ops.shape(inputs)[:-1]
-        return keras.tree.map_structure(lambda t: ops.reshape(t, [*sizes, t.shape[-1]]), projected)
+        return ops.reshape(projected, [*ops.shape(inputs)[:-1], projected.shape[-1]])
 
     def get_config(self) -> dict[str, Any]:
         return {
@@ -239,16 +226,18 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
     def _project(self, inputs):
         gates_kernel, proposal_kernel = self._split(self.kernel)
         (gates_bias, proposal_bias), _ = self._biases()
-        return GRUInputs(
-            self._normalize(ops.matmul(inputs, gates_kernel), self.input_gates_norm, gates_bias),
-            self._normalize(
-                ops.matmul(inputs, proposal_kernel), self.input_proposal_norm, proposal_bias
-            ),
-        )
+        gates = ops.matmul(inputs, gates_kernel)
+        proposal = ops.matmul(inputs, proposal_kernel)
+        normalized = [
+            self._normalize(gates, self.input_gates_norm, gates_bias),
+            self._normalize(proposal, self.input_proposal_norm, proposal_bias),
+        ]
+        return ops.concatenate(normalized, -1)
 
-    def step(self, projected: GRUInputs, states: Any, training: bool = False) -> Output:
+    def step(self, projected: Any, states: Any, training: bool = False) -> Output:
         """Computes the output and the new states, from what `project` returned."""
         [h] = keras.tree.flatten(states)
+        gates_of_input, proposal_of_input = self._split(projected)
         dropped = self._drop_state(h, training)
         _, (gates_bias, proposal_bias) = self._biases()
         if self.reset_after:
@@ -256,13 +245,13 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
         else:
             gates_kernel, proposal_kernel = self._split(self.recurrent_kernel)
             gates = ops.matmul(dropped, gates_kernel)
-        gates = projected.gates + self._normalize(gates, self.state_gates_norm, gates_bias)
+        gates = gates_of_input + self._normalize(gates, self.state_gates_norm, gates_bias)
         z, r = ops.split(self.recurrent_activation(gates), 2, -1)
         if self.reset_after:
             proposal = r * self._normalize(proposal, self.state_proposal_norm, proposal_bias)
         else:
             proposal = self.state_proposal_norm(ops.matmul(r * dropped, proposal_kernel))
-        proposal = self.activation(projected.proposal + proposal)
+        proposal = self.activation(proposal_of_input + proposal)
         h = proposal + z * (h - proposal)
         return h, keras.tree.pack_sequence_as(states, [h])
 

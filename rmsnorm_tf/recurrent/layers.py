@@ -1,39 +1,13 @@
 """`RMSNormGRU` and `RMSNormLSTM`, which project the inputs of all time steps at once."""
 
-from typing import Any, NamedTuple
+import functools
+import types
+from typing import Any
 
 import keras
 from keras import ops
 
 from rmsnorm_tf.recurrent.cells import RMSNormGRUCell, RMSNormLSTMCell
-
-
-class _Steps:
-    """A cell for `keras.layers.RNN` whose inputs are projected already."""
-
-    def __init__(self, cell, training):
-        self.cell = cell
-        self.training = training
-        self.state_size = cell.state_size
-
-    def call(self, inputs, states):
-        return self.cell.step(inputs, states, self.training)
-
-    __call__ = call
-
-
-class _Loop(NamedTuple):
-    """What the loop of `keras.layers.RNN` reads of its layer.
-
-    A layer of its own would be made anew by each call.
-    """
-
-    cell: _Steps
-    return_sequences: bool
-    go_backwards: bool
-    stateful: bool
-    unroll: bool
-    zero_output_for_mask: bool
 
 
 class _NormalizedRNN(keras.layers.RNN):
@@ -89,12 +63,16 @@ class _NormalizedRNN(keras.layers.RNN):
         # The loop puts time first. If it is first already, TensorFlow removes both transpositions
         # from a graph.
         projected = self.cell.project(ops.swapaxes(sequences, 0, 1), training)
-        projected = keras.tree.map_structure(
-            lambda t: ops.swapaxes(t, 0, 1), projected
-        )  # [batch, time, ...]
-        loop = _Loop(
-            _Steps(self.cell, training), *(getattr(self, name) for name in _Loop._fields[1:])
+        # What the loop of Keras reads of its layer. A layer of its own would be made in each call.
+        loop = types.SimpleNamespace(
+            cell=functools.partial(self.cell.step, training=training),
+            return_sequences=self.return_sequences,
+            go_backwards=self.go_backwards,
+            stateful=self.stateful,
+            unroll=self.unroll,
+            zero_output_for_mask=self.zero_output_for_mask,
         )
+        projected = ops.swapaxes(projected, 0, 1)  # [batch, time, n * units]
         return keras.layers.RNN.inner_loop(loop, projected, initial_state, mask)
 
     def get_config(self) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Folds the centring of LayerNorms into the weights before them."""
 
+from collections import defaultdict
 from collections.abc import Collection
 
 import keras
@@ -16,7 +17,7 @@ from rmsnorm_tf.conversion.model.in_place import (
 from rmsnorm_tf.conversion.model.layers import walk
 from rmsnorm_tf.conversion.model.norms import layer_norms, why_not_folded
 from rmsnorm_tf.conversion.model.report import Conversion, Stays, listed
-from rmsnorm_tf.conversion.model.saved import make_changes, new_changes
+from rmsnorm_tf.conversion.model.saved import make_changes
 
 
 def fold(
@@ -50,7 +51,7 @@ def fold(
     plans |= Centring(traced, shared | tied, names).plans(norms)
     good = [plan for plan in plans.values() if isinstance(plan, Plan)]
     _centre_weights(traced, good)
-    changes = new_changes()
+    changes: defaultdict = defaultdict(dict)
     for path, _, layer in layers:
         if any(id(layer) in plan.cuts for plan in good):
             changes[path]["centred"] = True

@@ -1,15 +1,12 @@
 """Enumerates the calls to compare."""
 
 import contextlib
-import inspect
 import itertools
 from collections.abc import Callable, Collection
 from typing import Any
 
 import keras
 import numpy as np
-
-from rmsnorm_tf.conversion.model.layers import functional_class, is_plain, walk
 
 ON_TENSORFLOW = keras.backend.backend() == "tensorflow"
 if ON_TENSORFLOW:
@@ -28,14 +25,6 @@ def check_model(function: str, model: Any) -> None:
         )
 
 
-def modes_of(model: keras.Model) -> list[bool]:
-    """Returns the values of `training` for which a model may compute different things."""
-    for layer in (model, *(each for _, _, each in walk(model))):
-        if not is_plain(layer) and "training" in inspect.signature(layer.call).parameters:
-            return [True, False]
-    return [False]
-
-
 def inputs_of(model: keras.Model) -> Any:
     """Returns symbolic inputs in the structure that calls of a model take.
 
@@ -45,7 +34,7 @@ def inputs_of(model: keras.Model) -> Any:
     """
     if isinstance(model, keras.Sequential):
         return model.inputs[0]
-    if isinstance(model, functional_class()):
+    if hasattr(model, "inputs"):
         return model.input
     shapes = (model.get_build_config() or {}).get("input_shape")
     failures = []

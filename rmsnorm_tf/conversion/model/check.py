@@ -32,6 +32,8 @@ _BOUNDS = (5, 2, 1)
 _MARGIN = 8
 _ROUNDING = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
 
+MODES = (True, False)  # values of `training`
+
 _TRACE_AGAIN = (
     "What was traced before (a tf.function, a jax.jit) still computes LayerNorm: trace it again."
 )
@@ -40,7 +42,7 @@ _TRACE_AGAIN = (
 def convert_in_place(
     model: keras.Model,
     change: Callable[[dict[int, str]], list[Conversion]],
-    modes: Collection[bool | None],
+    modes: Collection[bool | None] = MODES,
     same: bool = True,
 ) -> ConversionReport:
     """Changes a model and returns the report. If anything fails, the model is as before.
@@ -48,7 +50,7 @@ def convert_in_place(
     Args:
         change: Changes the model and returns the entries of the report, given why layers and
             weights must stay, by id.
-        modes: The values of `training` to call the model with, before and after.
+        modes: The values of `training` to call the model with. Default: True and False.
         same: Whether the outputs must stay the same. Default: True. Otherwise there must be
             outputs.
 
@@ -89,11 +91,9 @@ class _Check:
                 function = _Function(model, mode)
                 inputs, outputs = _inputs_and_outputs(function)
                 self._expected[mode] = inputs, outputs, self._noise(function, inputs, outputs)
-            except _Incomparable as error:
-                self._why_not[mode] = str(error)
             except Exception as error:  # whatever a layer raises
-                why = f"the model does not run on random inputs: {_first_line(error)}"
-                self._why_not[mode] = why
+                fails = f"the model does not run on random inputs: {_first_line(error)}"
+                self._why_not[mode] = str(error) if isinstance(error, _Incomparable) else fails
 
     def _noise(self, function, inputs, outputs):
         """Returns how far each output moves if all weights are rounded once more."""

@@ -1,7 +1,6 @@
 """Writes changes inside a layer into its config, which does not mention the norms inside."""
 
 import functools
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,18 +27,13 @@ _TRANSPARENT = (
 )
 
 
-def new_changes() -> defaultdict[Path, dict[str, Any]]:
-    """Returns an empty collection of changes of the layers at some paths.
-
-    `changes[path]["norm"]` is the serialized `RMSNormalization` that the norm becomes,
-    `changes[path]["cell"] = True` turns a cell with LayerNorm inside into one with RMSNorm, and
-    `changes[path]["centred"] = True` makes a layer subtract the mean from its output.
-    """
-    return defaultdict(dict)
-
-
 def make_changes(model: keras.Model, made: Mapping[Path, dict[str, Any]]) -> None:
-    """Changes layers inside a model, so that the model's config includes the changes."""
+    """Changes the layers at some paths of a model, so that the model's config has the changes.
+
+    `made[path]["norm"]` is the serialized `RMSNormalization` that the norm becomes,
+    `made[path]["cell"] = True` turns a cell with LayerNorm inside into one with RMSNorm, and
+    `made[path]["centred"] = True` makes a layer subtract the mean from its output.
+    """
     for path, change in made.items():
         _change(follow(model, path), change)
         depth = _depth_of_owner(model, path, change)

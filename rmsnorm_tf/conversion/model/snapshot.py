@@ -59,8 +59,8 @@ class Others:
         self.shared: dict[int, str] = {}
         self._models = []
         for other in models:
-            inside = {id(layer): layer for _, _, layer in walk(other)}
-            if id(other) in same or same & inside.keys():
+            inside = {id(other), *(id(layer) for _, _, layer in walk(other))}
+            if inside & own.keys():
                 self._models.append(other)
             if id(other) in same or _of_sequential(other, models):
                 continue
@@ -68,7 +68,6 @@ class Others:
                 if id(layer) in own:
                     why = f"{layer.name} is shared with the model {other.name!r}"
                     self.shared |= dict.fromkeys(map(id, (layer, *layer.weights)), why)
-                    self._models.append(other)
 
     def settle(self) -> None:
         """Makes all these models notice that layers inside changed: what they compiled goes."""

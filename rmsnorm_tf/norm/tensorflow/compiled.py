@@ -1,11 +1,9 @@
 """Chooses and caches the compiled function for an input signature."""
 
 import contextlib
-import dataclasses
-import functools
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -48,8 +46,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=lambda: setattr(_Process, "is_forked", True))
 
 
-@dataclass(frozen=True)
-class _Signature:
+class _Signature(NamedTuple):
     """Identifies a function: the norm of an x, and which of x, gate, scale and offset it takes."""
 
     spec: NormSpec
@@ -57,12 +54,7 @@ class _Signature:
     dtype: tf.DType
     has: tuple[bool, ...]
     is_compiled: bool
-
-    def with_dynamic_batch(self) -> "_Signature":
-        """Returns the signature for any size of axes that have no statistic and no weight."""
-        known = {*self.spec.axes, *self.spec.scale_axes}
-        shape = tuple(size if a in known else None for a, size in enumerate(self.shape))
-        return dataclasses.replace(self, shape=shape)
+    is_eager: bool
 
     def inputs(self) -> NormInputs:
         """Returns the specs of the tensors that the function takes."""
@@ -77,62 +69,73 @@ class _Signature:
         rstd = tf.TensorSpec(sizes, wide_dtype(self.dtype.name))
         return [tf.TensorSpec(self.shape, self.dtype), rstd, *self.inputs().flatten()]
 
+    def passes(self) -> Passes:
+        """Returns both passes, on the tensors that are not None."""
+        return Passes(self.spec, self.inputs(), self.is_compiled)
 
-_functions: dict[tuple[_Signature, Callable], Callable] = {}
+
+_functions: dict[_Signature, Callable] = {}
 
 
 def compute(spec: NormSpec, t: NormInputs, fused: bool | None) -> tf.Tensor:
     """Returns y."""
     is_eager = tf.executing_eagerly()
+    shape = tuple(t.x.shape)
     fused = fused if _Process.fused is None else _Process.fused
     if _Process.is_forked:
         fused = False
     if fused is None:
         entries = 0 if is_eager else t.x.shape.num_elements() or 0
         fused = entries >= _ENTRIES_WORTH_COMPILING
+    if is_eager and not fused:  # one function for all sizes of the other axes
+        known = {*spec.axes, *spec.scale_axes}
+        shape = tuple(size if a in known else None for a, size in enumerate(shape))
     has = tuple(each is not None for each in t)
-    signature = _Signature(spec, tuple(t.x.shape), t.x.dtype, has, fused)
-    if is_eager and not fused:
-        signature = signature.with_dynamic_batch()
-    return _cached(signature, _in_eager_mode if is_eager else _in_graphs)(*t.flatten())
-
-
-def _cached(signature, make):
-    function = _functions.get((signature, make))
+    signature = _Signature(spec, shape, t.x.dtype, has, fused, is_eager)
+    function = _functions.get(signature)
     if function is None:
-        function = make(signature)
+        function = _in_eager_mode(signature) if is_eager else _in_graphs(signature)
         if len(_functions) < _MOST_FUNCTIONS:
-            _functions[signature, make] = function
-    return function
+            _functions[signature] = function
+    return function(*t.flatten())
 
 
 def _in_graphs(signature):
     """Returns a function that graphs share, with its operations and those of its gradient."""
-    passes = Passes(signature.spec, signature.is_compiled)
-    forward, backward = _flat(passes, signature)
+    specs = signature.inputs().flatten()
+    passes = signature.passes()
+    forward = passes.forward
+    backward = passes.backward
     if signature.is_compiled:
-        forward = _traced(forward, signature.inputs().flatten(), jit_compile=True)
+        forward = _traced(forward, specs, jit_compile=True)
         backward = _traced(backward, signature.inputs_of_backward(), jit_compile=True)
-    return _traced(_with_gradient(passes, forward, backward), signature.inputs().flatten())
+    return _traced(_with_gradient(passes, forward, backward), specs)
 
 
 def _in_eager_mode(signature):
     """Returns a function of which each pass runs as one operation, if it can be kept."""
-    plain = Passes(signature.spec)
-    composed = _with_gradient(plain, *_flat(plain, signature))
+    plain = signature._replace(is_compiled=False).passes()
     if len(_functions) >= _MOST_FUNCTIONS:
-        return composed
-    forward, backward = _flat(Passes(signature.spec, signature.is_compiled), signature)
-    forward = _as_operation(forward, signature.inputs().flatten(), signature.is_compiled)
-    backward = _as_operation(backward, signature.inputs_of_backward(), signature.is_compiled)
+        return _with_gradient(plain, plain.forward, plain.backward)
+    passes = signature.passes()
+    specs = signature.inputs().flatten()
+    specs_of_backward = signature.inputs_of_backward()
+    forward = _as_operation(passes.forward, specs, signature.is_compiled)
+    backward = _as_operation(passes.backward, specs_of_backward, signature.is_compiled)
 
-    plain_backward = _flat(plain, signature)[1]
-    rstd_of_x = _rstd_of_x(plain)
-    gradient = _differentiable(
-        lambda dy, rstd, x, *others: plain_backward(dy, rstd_of_x(rstd, x), x, *others),
-        signature.inputs_of_backward(),
-        backward,
-    )
+    # Forward mode pauses tapes, so further derivatives come from a graph.
+    @tf.function(autograph=False, input_signature=[*specs_of_backward, *specs])
+    def derivative(*t):
+        dy, rstd, x, *others = inputs = t[: len(specs_of_backward)]
+        gradients = plain.backward(dy, plain.rstd_of_x(rstd, x), x, *others)
+        upstream = t[len(inputs) :]
+        return tf.gradients(gradients, inputs, upstream, unconnected_gradients="zero")
+
+    @tf.custom_gradient
+    def gradient(*inputs):
+        with _unrecorded():
+            gradients = backward(*inputs)
+        return gradients, lambda *upstream: derivative(*inputs, *upstream)
 
     @tf.custom_gradient
     def normalize(*inputs):
@@ -141,33 +144,6 @@ def _in_eager_mode(signature):
         return y, lambda dy: gradient(dy, rstd, *inputs)
 
     return normalize
-
-
-def _differentiable(function, specs, operation=None):
-    """Returns an operation that computes a function, whose derivatives are operations too.
-
-    Forward mode pauses tapes, so the derivatives come from graphs.
-    """
-    operation = operation or _as_operation(function, specs, False)
-
-    @functools.cache
-    def gradient():
-        count = len(specs)
-        outputs = [tf.TensorSpec(t.shape, t.dtype) for t in _traced(function, specs).outputs]
-        return _differentiable(
-            lambda *t: tf.gradients(
-                function(*t[:count]), t[:count], t[count:], unconnected_gradients="zero"
-            ),
-            [*specs, *outputs],
-        )
-
-    @tf.custom_gradient
-    def call(*inputs):
-        with _unrecorded():
-            outputs = operation(*inputs)
-        return outputs, lambda *upstream: gradient()(*inputs, *upstream)
-
-    return call
 
 
 def _unrecorded():
@@ -196,19 +172,6 @@ def _traced(function, specs, jit_compile=None):
         return traced.get_concrete_function(*specs)
 
 
-def _flat(passes, signature):
-    """Returns both passes as functions of the tensors that are not None."""
-    pattern = signature.inputs()
-
-    def forward(*inputs):
-        return passes.forward(pattern.unflatten(inputs))
-
-    def backward(dy, rstd, *inputs):
-        return passes.backward(dy, rstd, pattern.unflatten(inputs)).flatten()
-
-    return forward, backward
-
-
 def _with_gradient(passes, forward, backward):
     """Returns a function of the tensors that returns y, and has `backward` as its gradient.
 
@@ -216,23 +179,11 @@ def _with_gradient(passes, forward, backward):
     drops gradients that are defined inside gradients.
     """
 
-    rstd_of_x = _rstd_of_x(passes)
-
     @tf.custom_gradient
     def normalize(x, *others):
         with _unrecorded():
             y, rstd = forward(x, *others)
-        rstd = rstd_of_x(tf.stop_gradient(rstd), x)
+        rstd = passes.rstd_of_x(tf.stop_gradient(rstd), x)
         return y, lambda dy: backward(dy, rstd, x, *others)
 
     return normalize
-
-
-def _rstd_of_x(passes):
-    """Returns a function that returns rstd, with its gradient as a function of x."""
-
-    @tf.custom_gradient
-    def rstd_of_x(rstd, x):
-        return tf.identity(rstd), lambda drstd: (None, passes.gradient_of_rstd(drstd, rstd, x))
-
-    return rstd_of_x

@@ -22,23 +22,26 @@ import math
 import tensorflow as tf
 
 from rmsnorm_tf.norm.arguments import NormInputs, NormSpec, wide_dtype
-from rmsnorm_tf.norm.tensorflow.sums import product_of_rows, sum_over
+from rmsnorm_tf.norm.tensorflow.sums import product_of_rows, sizes_of, sum_over
 
 
 @dataclasses.dataclass(frozen=True)
 class Passes:
-    """Both passes of one normalization.
+    """Both passes of one normalization, as functions of the tensors that are given.
 
     Attributes:
         spec: What is normalized.
+        given: Which of x, gate, scale and offset are given: the others are None.
         in_xla: Whether XLA compiles the passes.
     """
 
     spec: NormSpec
+    given: NormInputs
     in_xla: bool = False
 
-    def forward(self, t: NormInputs) -> tuple[tf.Tensor, tf.Tensor]:
+    def forward(self, *inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns y in the dtype of x, and rstd."""
+        t = self.given.unflatten(inputs)
         x = _wide(t.x)
         rstd = self._inverse_rms(x, self.spec.prescale(x.dtype.name))
         y = self._affine(x * rstd, t)
@@ -46,8 +49,9 @@ class Passes:
             y *= _silu(_wide(t.gate))
         return tf.cast(y, t.x.dtype), rstd
 
-    def backward(self, dy: tf.Tensor, rstd: tf.Tensor, t: NormInputs) -> NormInputs:
-        """Returns the gradients of the tensors, given that of y."""
+    def backward(self, dy: tf.Tensor, rstd: tf.Tensor, *inputs: tf.Tensor) -> list[tf.Tensor]:
+        """Returns the gradients of the inputs, given that of y."""
+        t = self.given.unflatten(inputs)
         dy = _wide(dy)
         z = _wide(t.x) * rstd
         dgate = doffset = dscale = None
@@ -66,9 +70,18 @@ class Passes:
         scale = 1.0 if t.scale is None else self._broadcast(t.scale, z)
         mean = self._weighted_sum(dy_z, t.scale) / self._count(z)
         dx = rstd * (dy * scale - self._mask_prefix(z) * mean)
-        return NormInputs(tf.cast(dx, t.x.dtype), dgate, dscale, doffset)
+        return NormInputs(tf.cast(dx, t.x.dtype), dgate, dscale, doffset).flatten()
 
-    def gradient_of_rstd(self, drstd: tf.Tensor, rstd: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+    def rstd_of_x(self, rstd: tf.Tensor, x: tf.Tensor) -> tf.Tensor:
+        """Returns rstd, with its gradient as a function of x."""
+
+        @tf.custom_gradient
+        def identity(rstd, x):
+            return tf.identity(rstd), lambda drstd: (None, self._gradient_of_rstd(drstd, rstd, x))
+
+        return identity(rstd, x)
+
+    def _gradient_of_rstd(self, drstd, rstd, x):
         """Returns the gradient of x, given that of rstd: -rstd**3 x / n."""
         # In an order that does not overflow. The derivative of a prescaled root overflows, so
         # further derivatives go through another one.
@@ -116,10 +129,8 @@ class Passes:
         """Returns the number of entries in the statistic."""
         if self.spec.prefix is not None:
             return float(self.spec.prefix)
-        sizes = [t.shape[a] for a in self.spec.axes]
-        if None not in sizes:
-            return float(math.prod(sizes))
-        return tf.cast(tf.reduce_prod(tf.gather(tf.shape(t, tf.int64), self.spec.axes)), t.dtype)
+        sizes = sizes_of(t)
+        return math.prod(tf.cast(sizes[a], t.dtype) for a in self.spec.axes)
 
     def _mask_prefix(self, z):
         """Returns z with zeros behind the entries that the statistic takes."""
@@ -131,13 +142,11 @@ class Passes:
 
     def _broadcast(self, weight, t):
         """Gives a weight the axes that it needs to broadcast against t."""
-        rank = t.shape.rank
-        axes = self.spec.scale_axes
-        if axes == tuple(range(axes[0], rank)):
-            return weight
-        known = weight.shape.is_fully_defined()
-        sizes = iter(weight.shape if known else tf.unstack(tf.shape(weight)))
-        return tf.reshape(weight, [next(sizes) if a in axes else 1 for a in range(rank)])
+        first, *_ = self.spec.scale_axes
+        for axis in range(first, t.shape.rank):
+            if axis not in self.spec.scale_axes:
+                weight = tf.expand_dims(weight, axis - first)
+        return weight
 
 
 def _wide(t):

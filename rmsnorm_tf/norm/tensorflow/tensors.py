@@ -3,19 +3,16 @@
 `norm.portable` has the same functions for other backends, where all sizes are known.
 """
 
-import functools
 import os
-from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 import keras
 import tensorflow as tf
 
 from rmsnorm_tf.norm.tensorflow.sums import sizes_of
 
-P = ParamSpec("P")
-R = TypeVar("R")
-cached = functools.lru_cache(maxsize=1024)  # eager calls repeat the same few shapes
+F = TypeVar("F")
 NOT_DENSE = (tf.RaggedTensor, tf.SparseTensor)
 
 if os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
@@ -25,7 +22,7 @@ if os.environ.get("TF_USE_LEGACY_KERAS") in ("1", "true", "True"):
     )
 
 
-def without_autograph(function: Callable[P, R]) -> Callable[P, R]:
+def without_autograph(function: F) -> F:
     """Excludes a function from AutoGraph, whose conversion takes seconds and changes nothing."""
     return tf.autograph.experimental.do_not_convert(function)
 
