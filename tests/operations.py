@@ -134,14 +134,6 @@ OPERATIONS = {
     "stride-to-five": Operation(lambda x: x[..., :5], folds=False),
     "concat": Operation(lambda x: tf.concat([x, 2.0 * x], 1)),
     "concat-channels": Operation(lambda x: tf.concat([x, 2.0 * x], -1), folds=False),
-    "pack": Operation(lambda x: tf.stack([x, 2.0 * x], 1)),
-    "pack-before-rows": Operation(lambda x: tf.stack([x, 2.0 * x], 2)),
-    "pack-behind-channels": Operation(
-        lambda x: tf.transpose(tf.stack([swapped(x)] * 2, -1), [0, 2, 3, 1])
-    ),
-    "pack-channels": Operation(lambda x: tf.stack([x, 2.0 * x], -1), folds=False),
-    "unpack": Operation(lambda x: tf.unstack(x, axis=1)[1]),
-    "unpack-channels": Operation(lambda x: tf.unstack(x, axis=2)[1], folds=False),
     "split": Operation(lambda x: tf.split(x, 2, 1)[1]),
     "split-channels": Operation(lambda x: tf.split(x, 2, 2)[1], folds=False),
     "split-unequal": Operation(lambda x: tf.split(x, [1, 3], 1)[1]),

@@ -10,7 +10,7 @@ import numpy as np
 
 from rmsnorm_tf.conversion.model.calls import check_model
 from rmsnorm_tf.conversion.model.check import convert_in_place
-from rmsnorm_tf.conversion.model.in_place import axes_of, shape_of_input
+from rmsnorm_tf.conversion.model.in_place import shape_of_input
 from rmsnorm_tf.conversion.model.layers import walk
 from rmsnorm_tf.conversion.model.report import Conversion, ConversionReport, Stays, listed
 from rmsnorm_tf.conversion.model.saved import make_changes
@@ -29,11 +29,10 @@ _NO_RMS_NORM = (
 def replace_rms_norm(model: keras.Model) -> ConversionReport:
     """Replaces other RMS norms in a model by RMSNormalization with the same outputs.
 
-    A `keras.layers.RMSNormalization` is replaced by its config. Another layer counts as an RMS norm
-    if it computes one over the last axis, as those of Llama, Gemma, Mistral, Qwen, T5 and others in
-    KerasHub do: it has a gain as its only weight, or no weight and "norm" in the name of its class;
-    an epsilon; and the same outputs for inputs and gains of several magnitudes, with the gain g or
-    with 1 + g. The gain becomes float32.
+    A layer counts as an RMS norm if it computes one over the last axis, as that of Keras and those
+    of Llama, Gemma, Mistral, Qwen, T5 and others in KerasHub do: it has a gain as its only weight,
+    or no weight and "norm" in the name of its class; an epsilon; and the same outputs for inputs
+    and gains of several magnitudes, with the gain g or with 1 + g. The gain becomes float32.
 
     In half precision a norm may round in another place. A norm stays if its call takes `training`,
     `mask` or another argument, if it computes a mask, or if another model has it too. The outputs
@@ -82,8 +81,6 @@ def _counterpart(layer):
     """Returns an RMSNormalization that computes the same as a layer, or why it stays."""
     if not layer.built or "input_shape" not in (layer.get_build_config() or {}):
         return Stays(f"the model does not call {layer.name}")
-    if type(layer) is keras.layers.RMSNormalization:
-        return _counterpart_of_keras(layer)
     name = f"{layer.name} ({type(layer).__name__})"
     found = next(filter(lambda like: _computes_the_same(layer, like), _candidates(layer)), None)
     # Keras passes `training` and `mask` on, whatever the class becomes.
@@ -102,25 +99,6 @@ def _counterpart(layer):
     return found
 
 
-def _counterpart_of_keras(layer):
-    """Reads the config.
-
-    Keras computes the mean over any axes, but always multiplies the gain along the last ones.
-    """
-    axes = axes_of(layer)
-    shape = tuple(layer.get_build_config()["input_shape"])
-    if [axis % len(shape) for axis in axes] != list(range(len(shape) - len(axes), len(shape))):
-        return Stays(
-            f"{layer.name} normalizes over axis {listed(list(map(str, axes)))} of an input of "
-            f"shape {shape}, but multiplies its gain along the last axes"
-        )
-    try:
-        return _like(layer, check_epsilon(layer.epsilon), axis=axes[0] if len(axes) == 1 else axes)
-    except ValueError:
-        why = f"{layer.name} has epsilon={layer.epsilon}, which RMSNormalization does not accept"
-        return Stays(why)
-
-
 def _candidates(layer):
     """Yields the norms that a layer may be, with each attribute that may be the epsilon."""
     parameters = inspect.signature(layer.call).parameters.values()
@@ -133,46 +111,35 @@ def _candidates(layer):
     for value in vars(layer).values():
         with contextlib.suppress(ValueError):
             epsilons.add(check_epsilon(value))
-    gains = (False, True) if layer.weights else (False,)
-    for epsilon, zero_centered in itertools.product(sorted(epsilons), gains):
-        yield _like(layer, epsilon, zero_centered_scale=zero_centered)
-
-
-def _like(layer, epsilon, **arguments):
     [weight] = layer.weights or [None]
-    return RMSNormalization(
-        epsilon=epsilon,
-        scale=weight is not None,
-        scale_regularizer=getattr(weight, "regularizer", None),
-        scale_constraint=getattr(weight, "constraint", None),
-        supports_masking=layer.supports_masking,
-        name=layer.name,
-        dtype=layer.dtype_policy,
-        **arguments,
-    )
+    gains = (False,) if weight is None else (False, True)
+    for epsilon, zero_centered in itertools.product(sorted(epsilons), gains):
+        yield RMSNormalization(
+            epsilon=epsilon,
+            scale=weight is not None,
+            zero_centered_scale=zero_centered,
+            scale_regularizer=getattr(weight, "regularizer", None),
+            scale_constraint=getattr(weight, "constraint", None),
+            supports_masking=layer.supports_masking,
+            name=layer.name,
+            dtype=layer.dtype_policy,
+        )
 
 
 def _computes_the_same(layer, like):
     """Whether two norms agree: in float32 for all magnitudes, in their dtype for ordinary ones."""
     magnitudes = (like.epsilon**0.5, 1.0, 1e3, 1e6, 1e12)  # epsilon counts for small inputs
     ways = [(magnitude, 128.0) for magnitude in magnitudes] + [(1.0, 2.0**20)]
-    # A map of policies would keep the policy for the layer.
-    alone = not isinstance(layer.dtype_policy, keras.dtype_policies.DTypePolicyMap)
-    wide = alone and layer.compute_dtype in _HALF
-    with _in_float32(layer) if wide else contextlib.nullcontext():
-        if not all(_agree(layer, like, *way) for way in ways):
-            return False
-    return _agree(layer, like, 1.0, 128.0)
-
-
-@contextlib.contextmanager
-def _in_float32(layer):
     policy = layer.dtype_policy
-    layer.dtype_policy = "float32"
+    is_map = isinstance(policy, keras.dtype_policies.DTypePolicyMap)  # would keep another policy
     try:
-        yield
+        if layer.compute_dtype in _HALF and not is_map:
+            layer.dtype_policy = "float32"
+        agrees = all(_agree(layer, like, *way) for way in ways)
     finally:
-        layer.dtype_policy = policy
+        if not is_map:
+            layer.dtype_policy = policy
+    return agrees and _agree(layer, like, 1.0, 128.0)
 
 
 def _agree(layer, like, magnitude, largest_gain):

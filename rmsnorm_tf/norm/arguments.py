@@ -116,9 +116,7 @@ def prefix_size(size: int, partial: float) -> int:
     The rounding of `partial` to a float32 must not add an entry: 10% of 30 is 3, though `30 * 0.1 >
     3`.
     """
-    k = size * partial
-    nearest = round(k)
-    return max(1, nearest if abs(k - nearest) <= 1e-7 * k else math.ceil(k))
+    return max(1, math.ceil(size * partial * (1 - 1e-7)))
 
 
 def check_axis(name: str, axis: Any) -> Axis:
@@ -131,8 +129,6 @@ def check_axis(name: str, axis: Any) -> Axis:
             f"{name} must be an integer or a non-empty sequence of integers, got {axis!r}. "
             f"Pass for example {name}=-1 or {name}=(1, 2)."
         )
-    if len(set(axes)) < len(axes):
-        raise ValueError(f"{name} must name each axis once, got {axis!r}. Drop the repetition.")
     return tuple(int(a) for a in axes)
 
 

@@ -47,6 +47,7 @@ class _Norm(torch.autograd.Function):
     def setup_context(ctx, inputs, output):
         ctx.spec, *tensors = inputs
         ctx.save_for_backward(output[1], *tensors)
+        ctx.save_for_forward(output[1], *tensors)
 
     @staticmethod
     def backward(ctx, dy, drstd):
@@ -74,11 +75,6 @@ class _Norm(torch.autograd.Function):
 
 class _NormWithForwardMode(_Norm):
     """The same with forward mode, which `torch.compile` refuses to read."""
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        _Norm.setup_context(ctx, inputs, output)
-        ctx.save_for_forward(output[1], *inputs[1:])
 
     @staticmethod
     def jvp(ctx, _, dx, dgate, dscale, doffset):

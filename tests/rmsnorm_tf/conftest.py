@@ -22,7 +22,7 @@ if keras.backend.backend() != "tensorflow":
 BEYOND_THE_OLDEST = {
     "test_a_gain_of_bfloat16_is_taken_over": "NumPy reads no variable of bfloat16",
     "test_seeds_and_statistics_stay": "the global seed moves on",
-    "test_calls_without_the_optional_inputs": "optional inputs are cloned as required ones",
+    "test_a_model_with_an_optional_input": "optional inputs are cloned as required ones",
     "test_inputs_stay_as_they_are": "optional inputs are cloned as required ones",
     "test_norms_inside_layers_are_folded[float64-tied]": "there is no ReversibleEmbedding",
     "test_tied_weights_stay_tied": "there is no ReversibleEmbedding",

@@ -200,16 +200,6 @@ def _reduced(operation, axes):
     return kept if operation.get_attr("keep_dims") else [a for a in kept if a is not None] or None
 
 
-def _packed(operation, axes):
-    along = operation.get_attr("axis") % (len(axes) + 1)
-    return [*axes[:along], None, *axes[along:]]
-
-
-def _unpacked(operation, axes):
-    along = axes[operation.get_attr("axis")]
-    return [a for a in axes if a != along]
-
-
 def _sliced(operation, axes):
     """The axes that a slice takes whole, forwards or backwards."""
     strides = _constant(operation, 3)
@@ -266,8 +256,6 @@ RULES: dict[str, Callable[[tf.Operation, int, int], list[Place] | None]] = {
     "Einsum": _einsum,
     **dict.fromkeys(("GatherV2", "ResourceGather"), _gathered),
     "ConcatV2": _of_axes(slice(-1), _except(-1)),
-    "Pack": _of_axes(slice(None), _packed),
-    "Unpack": _of_axes(slice(1), _unpacked),
     "Split": _of_axes(slice(1, 2), _except(0)),
     "SplitV": _of_axes(slice(1), _except(2)),
     **dict.fromkeys(("Mean", "Sum"), _of_axes(slice(1), _reduced)),

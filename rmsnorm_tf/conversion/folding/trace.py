@@ -12,7 +12,7 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from rmsnorm_tf.conversion.model.calls import call_in_all_ways, inputs_of, on_inputs
+from rmsnorm_tf.conversion.model.calls import inputs_of, on_inputs
 from rmsnorm_tf.conversion.model.layers import is_reverse, walk
 
 _IN_CALL = re.compile(r"call\.(\d+)\.")
@@ -70,13 +70,15 @@ class Trace:
 def trace(
     model: keras.Model, modes: Collection[bool | None], norms: Collection[keras.Layer]
 ) -> Trace:
-    """Traces all calls of a model: in each mode, with and without each optional input.
+    """Traces the calls of a model in all modes.
 
     Of the norms, all over the last axis, the trace has only what comes after the statistic.
     """
     traced = Trace()
     is_norm = {id(norm) for norm in norms}.__contains__
-    run = on_inputs(lambda inputs: call_in_all_ways(model, inputs, modes), inputs_of(model))
+    run = on_inputs(
+        lambda inputs: [model(inputs, training=mode) for mode in modes], inputs_of(model)
+    )
     with contextlib.ExitStack() as stack:
         for _, _, layer in walk(model):
             if not isinstance(layer, keras.Model):
@@ -87,9 +89,11 @@ def trace(
     handles = {id(variable.value.handle): variable for variable in model.variables}
     outer = concrete.captured_inputs
     inner = concrete.inputs[len(concrete.inputs) - len(outer) :]
-    for placeholder, handle in zip(inner, outer, strict=True):
-        if id(handle) in handles:
-            traced.variables[placeholder.name] = handles[id(handle)]
+    traced.variables = {
+        placeholder.name: handles[id(handle)]
+        for placeholder, handle in zip(inner, outer, strict=True)
+        if id(handle) in handles
+    }
     for operation in traced.operations:
         if operation.type not in _SHAPE_ONLY:
             for position, tensor in enumerate(operation.inputs):

@@ -1,8 +1,6 @@
 """Enumerates the calls to compare."""
 
-import contextlib
-import itertools
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -62,27 +60,6 @@ def _symbolic(shapes, dtype):
     if all(size is None or isinstance(size, int) for size in shapes):
         return keras.KerasTensor((None, *shapes[1:]), dtype)
     return type(shapes)(_symbolic(shape, dtype) for shape in shapes)
-
-
-def call_in_all_ways(model: keras.Model, inputs: Any, modes: Collection[bool | None]) -> list[Any]:
-    """Returns the outputs of all calls of a model, first of those with all inputs."""
-    outputs = [model(inputs, training=training) for training in modes]
-    layers = [layer for layer in model.layers if isinstance(layer, keras.layers.InputLayer)]
-    optional = [id(layer.output) for layer in layers if layer.optional]
-    for size in range(1, len(optional) + 1):
-        for absent in itertools.combinations(optional, size):
-            with contextlib.suppress(Exception):  # the model may need one of two optional inputs
-                given = _without(inputs, model.input, absent)
-                outputs += [model(given, training=training) for training in modes]
-    return outputs
-
-
-def _without(inputs, structure, absent):
-    """Returns the inputs, None in place of the absent ones."""
-    flat = zip(keras.tree.flatten(inputs), keras.tree.flatten(structure), strict=True)
-    return keras.tree.pack_sequence_as(
-        structure, [None if id(symbolic) in absent else x for x, symbolic in flat]
-    )
 
 
 def on_inputs(function: Callable[[Any], Any], symbolic: Any) -> Any:

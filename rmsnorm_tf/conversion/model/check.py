@@ -12,7 +12,6 @@ import numpy as np
 
 from rmsnorm_tf.conversion.model.calls import (
     ON_TENSORFLOW,
-    call_in_all_ways,
     inputs_of,
     may_round_factors,
     on_inputs,
@@ -153,7 +152,7 @@ class _Function:
     def __init__(self, model, mode):
         self.inputs = inputs_of(model)
         self._weights = [w for w in model.weights if keras.backend.is_float_dtype(w.dtype)]
-        self._run = on_inputs(lambda inputs: call_in_all_ways(model, inputs, [mode]), self.inputs)
+        self._run = on_inputs(lambda inputs: model(inputs, training=mode), self.inputs)
         # Also weights, as a spectral norm assigns a kernel in training, and Keras's global seed.
         self._states = list(model.variables)
         own = {id(variable.value) for variable in model.variables}

@@ -17,10 +17,7 @@ def is_plain(layer: Any) -> bool:
 
 def is_reverse(function: Callable, args: tuple, kwargs: dict[str, Any]) -> bool:
     """Whether a call of a layer's function asks a reversible embedding for logits."""
-    signature = inspect.signature(function)
-    if "reverse" not in signature.parameters:
-        return False
-    return bool(signature.bind(*args, **kwargs).arguments.get("reverse"))
+    return bool(inspect.signature(function).bind(*args, **kwargs).arguments.get("reverse"))
 
 
 def walk(

@@ -1,5 +1,6 @@
 """Finds the LayerNorms of a model, and says which of them cannot become RMSNorms."""
 
+import itertools
 from typing import Any
 
 import keras
@@ -12,16 +13,14 @@ from rmsnorm_tf.recurrent.cells import RMSNormLSTMCell
 
 def layer_norms(model: keras.Model) -> list[tuple[Path, str, Any]]:
     """Returns path, name and object of each of our cells with LayerNorm and of each other one."""
-    inside: set[int] = set()
-    found = []
-    for path, name, layer in walk(model):
-        is_cell = is_cell_with_layer_norm(layer)
-        is_norm = isinstance(layer, keras.layers.LayerNormalization) and id(layer) not in inside
-        if is_cell:
-            inside |= {id(norm) for norm in norms_of_cell(layer)}
-        if is_cell or is_norm:
-            found.append((path, name, layer))
-    return found
+    found = [entry for entry in walk(model) if _has_layer_norm(entry[2])]
+    cells = filter(is_cell_with_layer_norm, (layer for *_, layer in found))
+    inside = set(map(id, itertools.chain.from_iterable(map(norms_of_cell, cells))))
+    return [entry for entry in found if id(entry[2]) not in inside]
+
+
+def _has_layer_norm(layer):
+    return isinstance(layer, keras.layers.LayerNormalization) or is_cell_with_layer_norm(layer)
 
 
 def why_not_folded(layer: keras.Layer) -> str | None:
@@ -30,7 +29,7 @@ def why_not_folded(layer: keras.Layer) -> str | None:
         return _why_cell_stays(layer)
     if not layer.built:
         return f"the model does not call {layer.name}"
-    if _positive_axes(layer) != [_rank(layer) - 1]:
+    if _negative_axes(layer) != [-1]:
         return f"{layer.name} normalizes over axis {layer.axis}, and only the last one is folded"
     return why_no_counterpart(layer)
 
@@ -49,7 +48,7 @@ def why_no_counterpart(layer: keras.layers.LayerNormalization) -> str | None:
     name = layer.name
     if type(layer) is not keras.layers.LayerNormalization:
         return f"{name} ({type(layer).__name__}) may compute something else than LayerNormalization"
-    axes = _positive_axes(layer) if layer.built else []
+    axes = _negative_axes(layer) if layer.built else []
     if axes != sorted(axes):
         return (
             f"{name} counts its axes from both ends, {layer.axis}, and has its gain in that order"
@@ -63,9 +62,6 @@ def why_no_counterpart(layer: keras.layers.LayerNormalization) -> str | None:
     return None
 
 
-def _positive_axes(layer):
-    return [axis % _rank(layer) for axis in axes_of(layer)]
-
-
-def _rank(layer):
-    return len(layer.get_build_config()["input_shape"])
+def _negative_axes(layer):
+    rank = len(layer.get_build_config()["input_shape"])
+    return [axis % rank - rank for axis in axes_of(layer)]

@@ -55,6 +55,8 @@ class Others:
             for each in gc.get_objects()
             if issubclass(type(each), keras.Model) and hasattr(each, "_layers")
         ]
+        # A sequential model keeps its graph, and those of what it was before it grew, as models.
+        kept = [each._tracker for each in models if isinstance(each, keras.Sequential)]
         same = {id(each) for each in models if id(each) in own or _graph(each) in graphs}
         self.shared: dict[int, str] = {}
         self._models = []
@@ -62,7 +64,7 @@ class Others:
             inside = {id(other), *(id(layer) for _, _, layer in walk(other))}
             if inside & own.keys():
                 self._models.append(other)
-            if id(other) in same or _of_sequential(other, models):
+            if id(other) in same or any(t.is_in_store("layers", other) for t in kept):
                 continue
             for _, _, layer in walk(other, leaving_out=same):
                 if id(layer) in own:
@@ -83,12 +85,6 @@ def _graph(model):
     """Returns the ids of inputs and outputs of a functional model: models with the same are one."""
     tensors = [keras.tree.flatten(getattr(model, name, None)) for name in ("inputs", "outputs")]
     return [list(map(id, each)) for each in tensors] if all(tensors) else [[id(model)]]
-
-
-def _of_sequential(model, models):
-    """Whether a model is the graph of a sequential one, or of what that was before it grew."""
-    tracked = (each._tracker for each in models if isinstance(each, keras.Sequential))
-    return any(tracker.is_in_store("layers", model) for tracker in tracked)
 
 
 def _track_parameters(layer):

@@ -1,6 +1,7 @@
 """Chooses and caches the compiled function for an input signature."""
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable
 from typing import NamedTuple
@@ -26,7 +27,7 @@ def set_fused(value: bool | None) -> None:
     >>> set_fused(None)   # follow each layer's argument again
 
     Args:
-        value: False never compiles, True always does except in a forked process, None leaves it to
+        value: False, as in a forked process, never compiles, True always does, None leaves it to
             each argument.
 
     Raises:
@@ -36,14 +37,14 @@ def set_fused(value: bool | None) -> None:
 
 
 class _Process:
-    """The state of this process: what overrides every `fused` argument, or None; forked or not."""
+    """The state of this process: what overrides every `fused` argument, or None."""
 
     fused: bool | None = None
-    is_forked = False  # XLA would wait there for a thread of the parent
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=lambda: setattr(_Process, "is_forked", True))
+    # In a child, XLA would wait for a thread of the parent.
+    os.register_at_fork(after_in_child=lambda: set_fused(False))
 
 
 class _Signature(NamedTuple):
@@ -82,8 +83,6 @@ def compute(spec: NormSpec, t: NormInputs, fused: bool | None) -> tf.Tensor:
     is_eager = tf.executing_eagerly()
     shape = tuple(t.x.shape)
     fused = fused if _Process.fused is None else _Process.fused
-    if _Process.is_forked:
-        fused = False
     if fused is None:
         entries = 0 if is_eager else t.x.shape.num_elements() or 0
         fused = entries >= _ENTRIES_WORTH_COMPILING
@@ -123,19 +122,10 @@ def _in_eager_mode(signature):
     forward = _as_operation(passes.forward, specs, signature.is_compiled)
     backward = _as_operation(passes.backward, specs_of_backward, signature.is_compiled)
 
-    # Forward mode pauses tapes, so further derivatives come from a graph.
-    @tf.function(autograph=False, input_signature=[*specs_of_backward, *specs])
-    def derivative(*t):
-        dy, rstd, x, *others = inputs = t[: len(specs_of_backward)]
-        gradients = plain.backward(dy, plain.rstd_of_x(rstd, x), x, *others)
-        upstream = t[len(inputs) :]
-        return tf.gradients(gradients, inputs, upstream, unconnected_gradients="zero")
+    def exact_backward(dy, rstd, x, *others):
+        return plain.backward(dy, plain.rstd_of_x(rstd, x), x, *others)
 
-    @tf.custom_gradient
-    def gradient(*inputs):
-        with _unrecorded():
-            gradients = backward(*inputs)
-        return gradients, lambda *upstream: derivative(*inputs, *upstream)
+    gradient = _differentiable(backward, exact_backward, specs_of_backward, specs)
 
     @tf.custom_gradient
     def normalize(*inputs):
@@ -144,6 +134,33 @@ def _in_eager_mode(signature):
         return y, lambda dy: gradient(dy, rstd, *inputs)
 
     return normalize
+
+
+def _differentiable(operation, function, specs, specs_of_outputs):
+    """Returns an operation that computes a function, whose derivatives are operations too.
+
+    Forward mode pauses tapes, so the derivatives come from graphs.
+    """
+    every_spec = [*specs, *specs_of_outputs]
+
+    def derivative(*t):
+        inputs = t[: len(specs)]
+        return tf.gradients(
+            function(*inputs), inputs, t[len(specs) :], unconnected_gradients="zero"
+        )
+
+    @functools.cache
+    def gradient():
+        operation = _as_operation(derivative, every_spec, False)
+        return _differentiable(operation, derivative, every_spec, specs)
+
+    @tf.custom_gradient
+    def call(*inputs):
+        with _unrecorded():
+            outputs = operation(*inputs)
+        return outputs, lambda *upstream: gradient()(*inputs, *upstream)
+
+    return call
 
 
 def _unrecorded():

@@ -64,34 +64,28 @@ def test_keras_rms_norms_are_replaced():
     assert model.get_layer("norm").epsilon == 1e-4
 
 
-@pytest.mark.parametrize(
-    ("shape", "axis"), [((6,), 1), ((4, 6), (1, 2)), ((4, 6), (-1, -2)), ((4, 6), 2)]
-)
-def test_a_keras_rms_norm_over_the_last_axes_is_replaced(shape, axis):
+@pytest.mark.parametrize(("shape", "axis"), [((6,), 1), ((4, 6), 2)])
+def test_a_keras_rms_norm_over_the_last_axis_is_replaced(shape, axis):
     norm = layers.RMSNormalization(axis=axis, name="norm")
-    try:
-        model = with_drawn_weights(keras.Sequential([keras.Input(shape), norm]))
-    except TypeError:
-        pytest.skip("this version of Keras normalizes one axis only")
+    model = with_drawn_weights(keras.Sequential([keras.Input(shape), norm]))
     [entry] = converted(replace_rms_norm, model)
     assert entry == Conversion("norm", True, "the same norm with epsilon=1e-06")
 
 
 @pytest.mark.parametrize("axis", [1, (1, -1)])
-def test_a_keras_rms_norm_that_puts_its_gain_elsewhere_stays(axis):
-    """Over another axis of the same size, Keras multiplies the gain along the last axis."""
+def test_a_keras_rms_norm_over_another_axis_stays(axis):
     norm = layers.RMSNormalization(axis=axis, name="norm")
     try:
         model = keras.Sequential([keras.Input((4, 4)), norm])
     except TypeError:
         pytest.skip("this version of Keras normalizes one axis only")
     [entry] = replace_rms_norm(model).entries
-    assert_stays(entry, "(None, 4, 4)", "multiplies its gain")
+    assert_stays(entry, "over the last axis")
 
 
 def test_a_keras_rms_norm_without_epsilon_stays():
     [entry] = replace_rms_norm(with_norm(layers.RMSNormalization(epsilon=0.0, name="norm"))).entries
-    assert_stays(entry, "epsilon=0.0")
+    assert_stays(entry, "epsilon")
 
 
 @keras.saving.register_keras_serializable(package="tests")

@@ -120,9 +120,7 @@ def test_second_derivatives_vanish_where_the_gate_is_closed(fused, dtype, gate):
 
 
 def test_a_gate_that_does_not_fit_stops_a_functional_model():
-    with pytest.raises(
-        ValueError, match=r"gate must have the shape of x, \(None, 4, 8\), got \(None, 8\)"
-    ):
+    with pytest.raises(ValueError, match=r"\(None, 8\).*\(None, 4, 8\)"):
         RMSNormalization()(keras.Input((4, 8)), gate=keras.Input((8,)))
     assert RMSNormalization()(keras.Input((None, 8)), gate=keras.Input((4, 8))).shape == (
         None,
@@ -132,9 +130,7 @@ def test_a_gate_that_does_not_fit_stops_a_functional_model():
 
 
 def test_a_gate_that_does_not_fit():
-    with pytest.raises(
-        ValueError, match=r"gate must have the shape of x, \(2, 3\), got \(3,\). It is not"
-    ):
+    with pytest.raises(ValueError, match=r"gate has shape \(3,\).*\(2, 3\)"):
         rms_norm(ops.ones((2, 3)), gate=ops.ones(3))
     with pytest.raises(
         TypeError, match=r"gate must have the dtype of x, float32, got float16. Cast"
