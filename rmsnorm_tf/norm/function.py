@@ -154,10 +154,10 @@ def _like_x(name, value, x, axes, dtype):
 def check_shape(name: str, shape: Shape | None, of_x: Shape, axes: Sequence[int]) -> None:
     """Raises a ValueError unless a tensor of this shape may have the sizes of x at these axes."""
     needed = tuple(of_x[a] for a in axes)
-    if shape is None:
-        return
-    may_be = [a == b or None in (a, b) for a, b in zip(shape, needed, strict=False)]
-    if len(shape) != len(needed) or not all(may_be):
+    if shape is not None and (
+        len(shape) != len(needed)
+        or any(a != b and None not in (a, b) for a, b in zip(shape, needed, strict=True))
+    ):
         raise ValueError(
             f"{name} has shape {shape}, but x of shape {of_x} needs {needed}: its sizes at "
             f"{tuple(axes)}. It is not broadcast: reshape it, or choose another scale_axis. A "

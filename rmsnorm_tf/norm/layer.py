@@ -64,8 +64,9 @@ class RMSNormalization(keras.layers.Layer):
         offset_regularizer: For the offset. Default: None.
         scale_constraint: For the gain. Default: None.
         offset_constraint: For the offset. Default: None.
-        **kwargs: Arguments of every Keras layer: name, dtype, trainable, activity_regularizer. With
-            `supports_masking=False` a mask ends here, as at a `keras.layers.RMSNormalization`.
+        supports_masking: False lets a mask end here, as at a `keras.layers.RMSNormalization`.
+            Default: True.
+        **kwargs: Arguments of every Keras layer: name, dtype, trainable, activity_regularizer.
 
     Raises:
         TypeError: An input is not floating point.
@@ -94,9 +95,9 @@ class RMSNormalization(keras.layers.Layer):
         offset_constraint: Any = None,
         fused: bool | None = None,
         groups: int = 1,
+        supports_masking: bool = True,
         **kwargs: Any,
     ) -> None:
-        supports_masking = check_flag("supports_masking", kwargs.pop("supports_masking", True))
         super().__init__(autocast=False, **kwargs)
         if self.compute_dtype not in FLOATING:
             allowed = ", ".join(FLOATING)
@@ -125,7 +126,7 @@ class RMSNormalization(keras.layers.Layer):
         self.scale_constraint = keras.constraints.get(scale_constraint)
         self.offset_constraint = keras.constraints.get(offset_constraint)
         self.fused = check_flag("fused", fused, (True, False, None))
-        self.supports_masking = supports_masking
+        self.supports_masking = check_flag("supports_masking", supports_masking)
         self.scale: Any = None
         self.offset: Any = None
 
@@ -180,8 +181,7 @@ class RMSNormalization(keras.layers.Layer):
     def compute_output_spec(self, inputs: keras.KerasTensor, gate: Any = None) -> keras.KerasTensor:
         _dtypes(inputs, gate)
         if gate is not None:
-            axes = range(len(inputs.shape))
-            check_shape("gate", tuple(gate.shape), tuple(inputs.shape), axes)
+            check_shape("gate", tuple(gate.shape), tuple(inputs.shape), range(inputs.ndim))
         return keras.KerasTensor(self.compute_output_shape(inputs.shape), dtype=self.compute_dtype)
 
     def compute_output_shape(self, input_shape: Sequence[int | None]) -> tuple[int | None, ...]:

@@ -47,10 +47,7 @@ class _NormalizedRNN(keras.layers.RNN):
         )
         self.input_spec = keras.layers.InputSpec(ndim=3)
         self.supports_masking = True
-
-    @property
-    def units(self) -> int:
-        return self.cell.units
+        self.units = self.cell.units
 
     def inner_loop(self, sequences: Any, initial_state: Any, mask: Any, training: bool = False):
         needed = keras.tree.flatten(self.cell.state_size)

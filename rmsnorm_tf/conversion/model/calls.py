@@ -86,5 +86,5 @@ def may_round_factors() -> bool:
     """Whether float32 matrix products may round their factors to ten bits, as accelerators do."""
     if not ON_TENSORFLOW:
         return "cpu" not in str(keras.ops.ones(()).device).lower()
-    has_gpu = bool(tf.config.list_logical_devices("GPU"))
-    return has_gpu and tf.config.experimental.tensor_float_32_execution_enabled()
+    rounds = tf.config.experimental.tensor_float_32_execution_enabled()
+    return rounds and bool(tf.config.list_logical_devices("GPU"))

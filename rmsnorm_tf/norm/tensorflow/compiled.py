@@ -108,14 +108,14 @@ def _in_graphs(signature):
     if signature.is_compiled:
         forward = _traced(forward, specs, jit_compile=True)
         backward = _traced(backward, signature.inputs_of_backward(), jit_compile=True)
-    return _traced(_with_gradient(passes, forward, backward), specs)
+    return _traced(_with_gradient(forward, backward, passes.rstd_of_x), specs)
 
 
 def _in_eager_mode(signature):
     """Returns a function of which each pass runs as one operation, if it can be kept."""
     plain = signature._replace(is_compiled=False).passes()
     if len(_functions) >= _MOST_FUNCTIONS:
-        return _with_gradient(plain, plain.forward, plain.backward)
+        return _with_gradient(plain.forward, plain.backward, plain.rstd_of_x)
     passes = signature.passes()
     specs = signature.inputs().flatten()
     specs_of_backward = signature.inputs_of_backward()
@@ -126,14 +126,7 @@ def _in_eager_mode(signature):
         return plain.backward(dy, plain.rstd_of_x(rstd, x), x, *others)
 
     gradient = _differentiable(backward, exact_backward, specs_of_backward, specs)
-
-    @tf.custom_gradient
-    def normalize(*inputs):
-        with _unrecorded():
-            y, rstd = forward(*inputs)
-        return y, lambda dy: gradient(dy, rstd, *inputs)
-
-    return normalize
+    return _with_gradient(forward, gradient, lambda rstd, _: rstd)
 
 
 def _differentiable(operation, function, specs, specs_of_outputs):
@@ -189,18 +182,18 @@ def _traced(function, specs, jit_compile=None):
         return traced.get_concrete_function(*specs)
 
 
-def _with_gradient(passes, forward, backward):
+def _with_gradient(forward, backward, rstd_of_x):
     """Returns a function of the tensors that returns y, and has `backward` as its gradient.
 
-    rstd is a function of x, for second derivatives. The forward pass says so, because a SavedModel
-    drops gradients that are defined inside gradients.
+    In graphs, the forward pass says that rstd is a function of x, for second derivatives: a
+    SavedModel drops gradients that are defined inside gradients.
     """
 
     @tf.custom_gradient
     def normalize(x, *others):
         with _unrecorded():
             y, rstd = forward(x, *others)
-        rstd = passes.rstd_of_x(tf.stop_gradient(rstd), x)
+        rstd = rstd_of_x(rstd, x)
         return y, lambda dy: backward(dy, rstd, x, *others)
 
     return normalize

@@ -79,7 +79,7 @@ class Passes:
         def identity(rstd, x):
             return tf.identity(rstd), lambda drstd: (None, self._gradient_of_rstd(drstd, rstd, x))
 
-        return identity(rstd, x)
+        return identity(tf.stop_gradient(rstd), x)
 
     def _gradient_of_rstd(self, drstd, rstd, x):
         """Returns the gradient of x, given that of rstd: -rstd**3 x / n."""
