@@ -27,14 +27,15 @@ INSTALL := PYTHONWARNINGS=ignore $(BIN)/pip install --quiet --constraint constra
 
 # Environments of the tests of the layer: other backends of Keras, its next version, and the oldest versions.
 BACKENDS := jax torch nightly oldest
-jax_PACKAGES := keras==3.15.1 jax==0.12.0.1 flatbuffers
-torch_PACKAGES := keras==3.15.1 torch==2.15.0
+# constraints.txt has the newest Keras and JAX for each version of Python.
+jax_PACKAGES := --constraint constraints.txt keras jax flatbuffers
+torch_PACKAGES := --constraint constraints.txt keras torch==2.15.0
 nightly_PACKAGES := tensorflow==2.22.0rc0
 oldest_PACKAGES := keras==3.9.2 tensorflow==2.16.2
 jax_BACKEND := jax
 torch_BACKEND := torch
 
-.venv-%/installed: setup.cfg pyproject.toml
+.venv-%/installed: setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-$*
 	.venv-$*/bin/pip install --quiet --upgrade pip setuptools
 	.venv-$*/bin/pip install --quiet $($*_PACKAGES) packaging pytest pytest-xdist

@@ -13,7 +13,6 @@ UNCLEAN = (
     "nmt/serving",
     "tests/experiments",
     "tests/nmt",
-    "tests/rmsnorm_tf",
 )
 LOOPS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 

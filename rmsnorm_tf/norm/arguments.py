@@ -1,4 +1,4 @@
-"""The arguments of a normalization: checked, and resolved for the shape of an input."""
+"""Checks the arguments of a norm, and resolves them for the shape of an input."""
 
 import math
 import numbers
@@ -16,7 +16,7 @@ _SMALLEST_EPSILON = 1e-34
 
 @dataclass(frozen=True)
 class NormSpec:
-    """Axes, partial entries, epsilon and groups of a norm, resolved for an input of one shape.
+    """Describes a norm of inputs of one shape: axes, partial entries, epsilon, groups.
 
     Attributes:
         axes: Axes of the statistic, ascending, counted from the front.
@@ -55,7 +55,7 @@ class NormSpec:
 
 
 class NormInputs(NamedTuple):
-    """The tensors of a norm, or their gradients; x and gate have one shape and dtype."""
+    """Groups the tensors of a norm, or their gradients; gate has the shape and dtype of x."""
 
     x: Any
     gate: Any = None

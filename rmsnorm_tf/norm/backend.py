@@ -1,4 +1,4 @@
-"""What depends on the backend of Keras, chosen here once for the whole package.
+"""Chooses, once for the whole package, what depends on the backend of Keras.
 
 `compute` is the norm itself. `tensors` is a module with what else the package needs beyond
 `keras.ops`.

@@ -231,6 +231,6 @@ class RMSNormalization(keras.layers.Layer):
 
 
 def _dtypes(inputs, gate):
-    """Returns the dtypes of both, that of the inputs twice if there is no gate."""
+    """Returns the dtypes of inputs and gate: that of the inputs twice if there is no gate."""
     dtype = check_tensor("inputs", inputs)
     return dtype, dtype if gate is None else check_tensor("gate", gate)

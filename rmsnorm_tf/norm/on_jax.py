@@ -1,4 +1,4 @@
-"""The norm on JAX, whose backward pass keeps x and one number a row, under every transformation."""
+"""Computes the norm on JAX; the backward pass keeps x and one number a row."""
 
 import functools
 from typing import Any

@@ -1,4 +1,4 @@
-"""The norm on PyTorch, whose backward pass keeps x and one number a row.
+"""Computes the norm on PyTorch; the backward pass keeps x and one number a row.
 
 `norm.tensorflow.passes` has the equations.
 """
@@ -74,7 +74,7 @@ class _Norm(torch.autograd.Function):
 
 
 class _NormWithForwardMode(_Norm):
-    """The same with forward mode, which `torch.compile` refuses to read."""
+    """Adds forward mode, which `torch.compile` refuses to read."""
 
     @staticmethod
     def jvp(ctx, _, dx, dgate, dscale, doffset):

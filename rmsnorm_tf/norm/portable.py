@@ -1,4 +1,4 @@
-"""The norm in operations of Keras, and helpers for backends on which all sizes are known."""
+"""Computes the norm in operations of Keras; helpers for backends that know all sizes."""
 
 import itertools
 import math
@@ -75,6 +75,6 @@ def shape_of(t: Any) -> tuple[int, ...]:
 
 
 def split_last_axis(t: Any, sizes: Sequence[int]) -> list[Any]:
-    """Returns parts of these sizes; with `ops.split`, `torch.export` fails."""
+    """Splits a tensor along its last axis; with `ops.split`, `torch.export` fails."""
     ends = list(itertools.accumulate(sizes))
     return [t[..., end - size : end] for end, size in zip(ends, sizes, strict=True)]

@@ -1,4 +1,4 @@
-"""Recurrent cells with a normalization inside.
+"""Defines recurrent cells with a normalization inside.
 
 The cells extend the cells of Keras, with the same `kernel`, `recurrent_kernel` and `bias`.
 Arguments that are not explained here are Keras's. Vectors are rows, `x W`. W, U and b are the
@@ -25,8 +25,7 @@ else:
 
 
 class _NormalizedCell(_Cell):
-    """What the cells share: norms, dropout, config. A mix-in that precedes a cell of Keras among
-    the base classes.
+    """Adds norms to a cell of Keras, which it precedes among the base classes.
 
     A cell has two parts: `project` computes what depends on the inputs alone, for one time step or
     for all, and `step` the rest.

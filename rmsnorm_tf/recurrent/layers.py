@@ -11,7 +11,7 @@ from rmsnorm_tf.recurrent.cells import RMSNormGRUCell, RMSNormLSTMCell
 
 
 class _NormalizedRNN(keras.layers.RNN):
-    """A recurrent layer around a cell, which gets the layer's remaining arguments."""
+    """Runs a cell over time, and gives it the layer's remaining arguments."""
 
     cell_class: type
 

@@ -79,9 +79,8 @@ def test_a_step_of_training_written_in_jax():
     model = keras.Sequential(
         [keras.Input((6, 8)), keras.layers.Dense(8), RMSNormalization(center=True)]
     )
-    trained, others = (
-        [v.value for v in vs] for vs in (model.trainable_variables, model.non_trainable_variables)
-    )
+    trained = [v.value for v in model.trainable_variables]
+    others = [v.value for v in model.non_trainable_variables]
 
     @jax.jit
     def loss(trained):

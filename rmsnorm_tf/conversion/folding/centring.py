@@ -35,7 +35,7 @@ NORMS_PER_CUT = 3
 
 @dataclass(frozen=True)
 class Plan:
-    """What centres a tensor.
+    """Lists what centres a tensor.
 
     Attributes:
         weights: The resources to centre, each with the axis.

@@ -141,7 +141,7 @@ def _einsum(operation, axis, output):
 
 
 def _without_ellipsis(term, tensor):
-    """Writes a term of an equation with a letter for each axis, Greek ones for an ellipsis."""
+    """Replaces the ellipsis in a term of an equation by a Greek letter for each axis."""
     count = (tensor.shape.rank or 0) - len(term.replace("...", ""))
     return term.replace("...", "".join(chr(0x391 + i) for i in reversed(range(count))))
 

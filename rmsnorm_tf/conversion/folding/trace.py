@@ -25,7 +25,7 @@ _SHAPE_ONLY = frozenset(
 
 @dataclass
 class Call:
-    """One call of a layer, which is `reverse` if it asks a reversible embedding for logits."""
+    """Records one call of a layer: `reverse` if it asks a reversible embedding for logits."""
 
     layer: keras.Layer
     reverse: bool = False
@@ -34,7 +34,7 @@ class Call:
 
 @dataclass
 class Trace:
-    """The operations of a model in the order in which they run. Keys are the names of tensors.
+    """Holds the operations of a model in the order in which they run, by names of tensors.
 
     A norm over the last axis is replaced by an identity, which stands for the normalized input,
     followed by the product with the gain and the sum with the offset.

@@ -79,7 +79,7 @@ def convert_in_place(
 
 
 class _Check:
-    """What a model returns for random inputs, in each mode."""
+    """Records what a model returns for random inputs, in each mode, to compare it later."""
 
     def __init__(self, model, modes):
         self._model = model
@@ -140,11 +140,11 @@ class _Check:
 
 
 class _Incomparable(Exception):
-    """Says why outputs cannot be compared."""
+    """Tells why outputs cannot be compared."""
 
 
 class _Function:
-    """A model as a function from arrays to arrays.
+    """Calls a model as a function from arrays to arrays.
 
     After a call, weights, statistics and seeds are as they were.
     """

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Conversion:
-    """What happened to one norm, or to one recurrent cell with LayerNorm inside.
+    """Tells what happened to one norm, or to one recurrent cell with LayerNorm inside.
 
     >>> Conversion("norm", True, "centring folded into dense").converted
     True
@@ -23,14 +23,14 @@ class Conversion:
 
 @dataclass(frozen=True)
 class Stays:
-    """Why something cannot be converted, or not be centred."""
+    """Tells why something cannot be converted, or not be centred."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class ConversionReport:
-    """What happened to each norm of a model. `print` shows a line for each.
+    """Lists what happened to each norm of a model. `print` shows a line for each.
 
     >>> print(ConversionReport([Conversion("norm", True, "centring folded into dense")]))
     norm: converted, centring folded into dense

@@ -1,4 +1,4 @@
-"""Undo for in-place conversion, and detection of shared layers."""
+"""Undoes an in-place conversion, and detects layers that models share."""
 
 import gc
 
@@ -72,7 +72,7 @@ class Others:
                     self.shared |= dict.fromkeys(map(id, (layer, *layer.weights)), why)
 
     def settle(self) -> None:
-        """Makes all these models notice that layers inside changed: what they compiled goes."""
+        """Drops what all these models compiled, because layers inside them changed."""
         for model in self._models:
             for layer in (model, *(layer for _, _, layer in walk(model))):
                 if isinstance(layer, keras.Model):
@@ -82,7 +82,7 @@ class Others:
 
 
 def _graph(model):
-    """Returns the ids of inputs and outputs of a functional model: models with the same are one."""
+    """Identifies the graph of a functional model by the ids of its inputs and outputs."""
     tensors = [keras.tree.flatten(getattr(model, name, None)) for name in ("inputs", "outputs")]
     return [list(map(id, each)) for each in tensors] if all(tensors) else [[id(model)]]
 

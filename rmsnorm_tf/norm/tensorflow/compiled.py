@@ -37,7 +37,7 @@ def set_fused(value: bool | None) -> None:
 
 
 class _Process:
-    """The state of this process: what overrides every `fused` argument, or None."""
+    """Holds what overrides every `fused` argument in this process, or None."""
 
     fused: bool | None = None
 

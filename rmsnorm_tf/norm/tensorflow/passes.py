@@ -1,4 +1,4 @@
-"""RMS normalization and its gradient, in TensorFlow operations.
+"""Computes the norm and its gradient in TensorFlow operations.
 
 With one number per row, rstd = 1 / sqrt(mean(x**2) + epsilon), and z = x rstd:
 
@@ -27,7 +27,7 @@ from rmsnorm_tf.norm.tensorflow.sums import product_of_rows, sizes_of, sum_over
 
 @dataclasses.dataclass(frozen=True)
 class Passes:
-    """Both passes of one normalization, as functions of the tensors that are given.
+    """Computes both passes of one normalization, from the tensors that are given.
 
     Attributes:
         spec: What is normalized.

@@ -1,4 +1,4 @@
-"""Sums over axes of any length that are exact to a few roundings, and fast on a CPU.
+"""Sums over axes of any length, exact to a few roundings, and fast on a CPU.
 
 Adding one float32 after the other loses a digit with every hundredfold length. TensorFlow adds the
 entries of a row in a tree, but those of a column one after the other, so a column is cut into

@@ -62,5 +62,5 @@ def with_sizes_of(t: tf.Tensor, x: tf.Tensor, axes: Sequence[int], name: str) ->
 
 
 def split_last_axis(t: tf.Tensor, sizes: Sequence[int]) -> list[tf.Tensor]:
-    """Returns parts of these sizes."""
+    """Splits a tensor into parts of these sizes along its last axis."""
     return tf.split(t, sizes, -1)

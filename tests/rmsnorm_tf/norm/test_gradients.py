@@ -26,7 +26,7 @@ VARIANTS = [
 def weights_for(x, axis=-1, scale_axis=None, **_):
     axes = sorted(np.atleast_1d(axis if scale_axis is None else scale_axis) % x.ndim)
     rng = np.random.default_rng(1)
-    return [rng.normal(size=[x.shape[a] for a in axes]) for _ in range(2)]
+    return list(rng.normal(size=[2, *(x.shape[a] for a in axes)]))
 
 
 def gradients_of(function, sources, dy):

@@ -67,12 +67,9 @@ def check_equation(call, dtype, fused, has):
     scale_axes = np.atleast_1d(arguments.get("scale_axis", axis)) % len(shape)
     x, gate = (ops.cast(a, dtype) for a in rng.normal(size=(2, *shape)))
     sizes = [shape[a] for a in sorted(scale_axes)]
-    scale, offset, gate = (
-        t if given else None
-        for t, given in zip(
-            [*(ops.cast(a, wide) for a in rng.normal(size=(2, *sizes))), gate], has, strict=True
-        )
-    )
+    scale, offset = (ops.cast(a, wide) for a in rng.normal(size=(2, *sizes)))
+    drawn = zip((scale, offset, gate), has, strict=True)
+    scale, offset, gate = (t if given else None for t, given in drawn)
     y = rms_norm(x, scale, offset, gate=gate, fused=fused, **arguments)
     assert dtype_of(y) == dtype and tuple(y.shape) == shape
     k = None if partial is None else math.ceil(shape[np.squeeze(axis)] // groups * partial)

@@ -1,6 +1,7 @@
 """Norms that a tape recorded in eager mode, and whose gradient is asked for inside a graph."""
 
 import functools
+import itertools
 
 import keras
 import numpy as np
@@ -105,7 +106,7 @@ WAYS = [in_a_graph, vectorized, in_a_loop, compiled]
 
 
 QUICK = [*((name, 1) for name in FUNCTIONS), ("function", 2)]
-SLOW = [("function", 3), *((name, order) for name in ("gated", "compiled") for order in (2, 3))]
+SLOW = [("function", 3), *itertools.product(("gated", "compiled"), (2, 3))]
 
 
 @pytest.mark.parametrize(
