@@ -1,9 +1,8 @@
 """Defines recurrent cells with a normalization inside.
 
-The cells extend the cells of Keras, with the same `kernel`, `recurrent_kernel` and `bias`.
-Arguments that are not explained here are Keras's. Vectors are rows, `x W`. W, U and b are the
-blocks of the three weights. N is the normalization, `N(a) = a / rms(a) * gain`; each N has its own
-gain.
+The cells extend the cells of Keras, with the same `kernel`, `recurrent_kernel` and `bias`. Vectors
+are rows, `x W`. W, U and b are the blocks of the three weights. N is the normalization, `N(a) = a /
+rms(a) * gain`; each N has its own gain.
 """
 
 from collections.abc import Sequence
