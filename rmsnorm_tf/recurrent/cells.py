@@ -144,15 +144,12 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
     (2, 5, 4)
 
     Args:
-        *arguments: units, the size of the state h; more as in `keras.layers.SimpleRNNCell`, such as
-            an activation.
-        normalization: "rms", "layer" for LayerNorm, or None for `keras.layers.SimpleRNNCell` as it is.
-            Default: "rms".
-        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: None,
-            all entries.
+        *arguments: units, the size of the state h; more as in `keras.layers.SimpleRNNCell`.
+        normalization: "rms", "layer" for LayerNorm, or None for that of Keras. Default: "rms".
+        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: all.
         epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
-        normalize_bias: Whether to add biases before the normalization, `N(x W + b)`, as Nematus and
-            the reference code of RMSNorm do. Default: False.
+        normalize_bias: Whether to normalize sums with biases, `N(x W + b)`, as Nematus does.
+            Default: False.
         **kwargs: As in `keras.layers.SimpleRNNCell`. One dropout mask is drawn per sequence.
 
     Raises:
@@ -178,8 +175,7 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
 
 @keras.saving.register_keras_serializable(package="rmsnorm_tf")
 class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
-    """A gated recurrent unit that normalizes projected input and state separately, for its gates
-    and its proposal.
+    """A gated recurrent unit that normalizes projected input and state separately.
 
         z, r = split(sigmoid(N(x W_zr) + b_zr + N(h U_zr) + b'_zr))
         h~   = tanh(N(x W_h) + b_h + r * (N(h U_h) + b'_h))
@@ -193,17 +189,13 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
     (2, 6)
 
     Args:
-        *arguments: units, the size of the state h; more as in `keras.layers.GRUCell`, such as an
-            activation.
-        normalization: "rms", "layer" for LayerNorm, or None for `keras.layers.GRUCell` as it is.
-            Default: "rms".
-        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: None,
-            all entries.
+        *arguments: units, the size of the state h; more as in `keras.layers.GRUCell`.
+        normalization: "rms", "layer" for LayerNorm, or None for that of Keras. Default: "rms".
+        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: all.
         epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
-        normalize_bias: Whether to add biases before the normalization, `N(x W + b)`, as Nematus and
-            the reference code of RMSNorm do. Default: False.
-        **kwargs: As in `keras.layers.GRUCell`. One dropout mask is drawn per sequence and shared by
-            the gates.
+        normalize_bias: Whether to normalize sums with biases, `N(x W + b)`, as Nematus does.
+            Default: False.
+        **kwargs: As in `keras.layers.GRUCell`. The gates share one dropout mask per sequence.
 
     Raises:
         ValueError: An argument is out of its range.
@@ -265,8 +257,7 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
 
 @keras.saving.register_keras_serializable(package="rmsnorm_tf")
 class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
-    """A long short-term memory that normalizes its projected inputs, its projected state and its
-    cell state.
+    """A long short-term memory that normalizes projected input and state, and the cell state.
 
         i, f, c~, o = split(N(x W) + b + N(h U))
         c' = sigmoid(f) * c + sigmoid(i) * tanh(c~)
@@ -279,19 +270,15 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
     [(2, 4), (2, 4), (2, 4)]
 
     Args:
-        *arguments: units, the size of the states h and c; more as in `keras.layers.LSTMCell`, such
-            as an activation.
-        normalization: "rms", "layer" for LayerNorm, or None for `keras.layers.LSTMCell` as it is.
-            Default: "rms".
-        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: None,
-            all entries.
+        *arguments: units, the size of the states h and c; more as in `keras.layers.LSTMCell`.
+        normalization: "rms", "layer" for LayerNorm, or None for that of Keras. Default: "rms".
+        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: all.
         epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
-        normalize_bias: Whether to add biases before the normalization, `N(x W + b)`, as Nematus and
-            the reference code of RMSNorm do. Default: False.
+        normalize_bias: Whether to normalize sums with biases, `N(x W + b)`, as Nematus does.
+            Default: False.
         normalize_carry: Whether the next step gets `N(c')` instead of c', as in TensorFlow Addons.
             Default: False.
-        **kwargs: As in `keras.layers.LSTMCell`. One dropout mask is drawn per sequence and shared
-            by the gates.
+        **kwargs: As in `keras.layers.LSTMCell`. The gates share one dropout mask per sequence.
 
     Raises:
         ValueError: An argument is out of its range.

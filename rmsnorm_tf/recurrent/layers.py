@@ -107,7 +107,8 @@ class RMSNormGRU(_NormalizedRNN):
         name: Of the layer. Default: None, made from the class.
         dtype: A dtype or a policy. Default: None, the global policy.
         trainable: Whether the weights are trained. Default: True.
-        **cell_arguments: Those of `RMSNormGRUCell`, such as `normalization`, and so of `keras.layers.GRU`.
+        **cell_arguments: Those of `RMSNormGRUCell`, such as `normalization`, and so of
+            `keras.layers.GRU`.
 
     Raises:
         ValueError: An argument is out of its range.
@@ -141,7 +142,8 @@ class RMSNormLSTM(_NormalizedRNN):
         name: Of the layer. Default: None, made from the class.
         dtype: A dtype or a policy. Default: None, the global policy.
         trainable: Whether the weights are trained. Default: True.
-        **cell_arguments: Those of `RMSNormLSTMCell`, such as `normalization`, and so of `keras.layers.LSTM`.
+        **cell_arguments: Those of `RMSNormLSTMCell`, such as `normalization`, and so of
+            `keras.layers.LSTM`.
 
     Raises:
         ValueError: An argument is out of its range.
