@@ -107,7 +107,7 @@ def replace_layer_norm(model: keras.Model) -> ConversionReport:
 
 
 def _replace(model, shared):
-    changes: defaultdict = defaultdict(dict)
+    changes = defaultdict(dict)
     report = []
     for path, name, layer in layer_norms(model):
         is_cell = is_cell_with_layer_norm(layer)

@@ -58,7 +58,7 @@ def replace_rms_norm(model: keras.Model) -> ConversionReport:
 
 
 def _replace(model, shared):
-    changes: defaultdict = defaultdict(dict)
+    changes = defaultdict(dict)
     report = []
     for path, name, layer in walk(model):
         is_named = "norm" in type(layer).__name__.lower()

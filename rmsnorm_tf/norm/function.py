@@ -107,8 +107,10 @@ def normalize(given, dtype, *, axis, scale_axis, partial, epsilon, groups, fused
     spec = resolve(shape, axis, scale_axis, partial, epsilon, groups)
     gate = _like_x("gate", given.gate, given.x, range(len(shape)), given.x.dtype)
     if gate is not None and gate.dtype != given.x.dtype:
-        of_gate = keras.backend.standardize_dtype(gate.dtype)
-        raise TypeError(f"gate must have the dtype of x, {dtype}, got {of_gate}. Cast one of them.")
+        raise TypeError(
+            f"gate must have the dtype of x, {dtype}, got "
+            f"{keras.backend.standardize_dtype(gate.dtype)}. Cast one of them."
+        )
     weights = [_weight(name, given, spec, wide_dtype(dtype)) for name in ("scale", "offset")]
     t = NormInputs(given.x, gate, *weights)
     if groups == 1:
