@@ -11,7 +11,7 @@ from pathlib import Path
 from nmt.errors import UserError
 from nmt.load_tensorflow import load_tensorflow
 
-from .runs.machine import Restart
+from .runs.store import Restart
 
 FOLDER = Path(__file__).parent
 

@@ -1,4 +1,4 @@
-"""`python -m experiments.overview` writes experiments/results/README.md, the page over all kept reports."""
+"""Writes experiments/results/README.md, the page over all kept reports."""
 
 import json
 import re
@@ -23,7 +23,6 @@ _TOO_SHORT = (
     "multi30k_transformer",
     "order_embeddings",
 )  # to judge; the page says so
-_PAGE = RESULTS / "overview.md"  # the page with gaps for the tables
 
 
 def read_reports(results: Path) -> dict[str, dict[str, Any]]:
@@ -39,11 +38,12 @@ def overview(results: Path) -> str:
     """Returns the page in Markdown; `results` holds a folder for each report."""
     reports = read_reports(results)
     measures = reports[PLANNED]["sections"]["measures"]
-    return _PAGE.read_text("utf-8").format(
+    page = (RESULTS / "overview.md").read_text("utf-8")  # with gaps for the tables
+    return page.format(
         planned=_claims(reports[PLANNED]),
         measures=markdown_table(measures["columns"], measures["rows"], ":---"),
         cause=_claims(reports[PRE_NORM]),
-        times=markdown_table(_TIME_COLUMNS, _times(reports), "---:"),
+        times=_times(reports),
         others=_others(reports),
         **_at_the_papers_size(),
     )
@@ -52,15 +52,17 @@ def overview(results: Path) -> str:
 def _claims(report: Mapping[str, Any]) -> str:
     """Returns how many trainings of a plan are done, and the table of its claims."""
     claims = [[each["claim"], each["ours"], each["verdict"]] for each in report["claims"]]
-    return f"{report['about'][-1]}\n\n{markdown_table(['claim', 'difference', 'verdict'], claims, ':---')}"
+    table = markdown_table(["claim", "difference", "verdict"], claims, ":---")
+    return f"{report['about'][-1]}\n\n{table}"
 
 
-_TIME_COLUMNS = ("task", "kind", "ms", "LayerNorm: ms", "ratio", "paper: ratio", "takes less time")
-
-
-def _times(reports: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
-    """Returns the rows of the table of times, from the lowest ratio to the highest."""
-    return [
+def _times(reports: Mapping[str, Mapping[str, Any]]) -> str:
+    """Returns the table of times, from the lowest ratio to the highest."""
+    judged = []
+    for name, report in reports.items():
+        times = report["sections"].get("speed", {}).get("data", {}).get("judged", ())
+        judged += [(each, name, report["title"]) for each in times]
+    rows = [
         [
             f"[{title}]({name}/report.md), {each['label']}",
             each["kind"],
@@ -70,21 +72,15 @@ def _times(reports: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
             f"{each['published']:.2f}",
             each["verdict"],
         ]
-        for each, name, title in sorted(_judged(reports), key=lambda found: found[0]["ratio"][0])
+        for each, name, title in sorted(judged, key=lambda found: found[0]["ratio"][0])
     ]
-
-
-def _judged(reports: Mapping[str, Mapping[str, Any]]) -> list[tuple[Mapping[str, Any], str, str]]:
-    """Returns each judged time with the name and the title of its report."""
-    found = []
-    for name, report in reports.items():
-        judged = report["sections"].get("speed", {}).get("data", {}).get("judged", ())
-        found += [(each, name, report["title"]) for each in judged]
-    return found
+    columns = ("task", "kind", "ms", "LayerNorm: ms", "ratio", "paper: ratio", "takes less time")
+    return markdown_table(columns, rows, "---:")
 
 
 def _at_the_papers_size() -> dict[str, str]:
-    """Returns the ratios to LayerNorm's time in RNNs of the paper's size: of an update, of a gradient on a GPU."""
+    """Returns the ratios to LayerNorm's time in RNNs of the paper's size: of an update, of a
+    gradient on a GPU."""
     names = ("once/training_paper", "once/gpu")
     update, gpu = (json.loads((_BENCHMARKS / f"{name}.json").read_text("utf-8")) for name in names)
     (rnn,) = (
@@ -117,7 +113,10 @@ def _others(reports: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _differences(judged: Sequence[Mapping[str, Any]], one: str, other: str) -> str:
-    """Returns the differences of all settings of two kinds; a setting is in parentheses behind a kind."""
+    """Returns the differences of all settings of two kinds.
+
+    A setting is in parentheses behind a kind.
+    """
     pair = re.compile(rf"{one}\b(?: (\(.*?\)))?.* minus {other}\b")
     found = [(pair.match(each["pair"]), each) for each in judged]
     told = [
@@ -129,11 +128,6 @@ def _differences(judged: Sequence[Mapping[str, Any]], one: str, other: str) -> s
 
 
 def write_overview() -> None:
-    """Writes the page."""
     with atomic_write(RESULTS / "README.md") as file:
         file.write(overview(RESULTS))
     print(f"wrote {RESULTS / 'README.md'}")
-
-
-if __name__ == "__main__":
-    write_overview()

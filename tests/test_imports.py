@@ -142,7 +142,7 @@ EXPERIMENTS = {
     "reporting": set(),
     "runs": {"reporting"},
     "invariance": {"reporting"},
-    "translation": {"archive", "data_sets", "reporting", "runs", "invariance"},
+    "translation": {"data_sets", "reporting", "runs", "invariance"},
 }
 
 

@@ -6,58 +6,27 @@ from ..runs.experiment import Experiment
 from ..runs.learning import Column, Curve, Learning, best, last, last_loss
 from ..runs.networks import ImageClassifiers
 from ..runs.probes import mean_share
-from ..runs.run import Run, Setting, conditions_of
-from . import conditions
-from .conditions import SPACE
+from ..runs.run import Run, Setting
 from .data import read_cifar10
-from .model import SUMS, build_model
+from .model import CONDITIONS, SPACE, SUMS, build_model
 
 _TEXT = (
-    "ConvPool-CNN-C with fewer channels than the paper's, trained by Adam on ZCA-whitened images with noise and "
-    "dropout. The learning rate is constant for the first half of the training, and then falls to 0. As in the paper's "
-    "code, LayerNorm and RMSNorm normalize each channel over height and width (instance normalization); pRMSNorm takes "
-    "the first 12.5% of the positions, row by row. BatchNorm and WeightNorm normalize the logits too; the others "
-    "cannot, because the logits have one position. The last three rows normalize over other axes. The test error is "
-    "that of the checkpoint with the best validation loss. Values are means over the seeds, with their standard "
-    "deviation (sd). Published errors are those of the full model and data after 200 epochs; only their order compares."
-    " The errors here are of the first six epochs and far from these, so no claim is judged."
-)
-_PUBLISHED = {
-    "none": "8.96 %",
-    "batchnorm": "8.25 %",
-    "weightnorm": "8.28 %",
-    "layernorm": "10.49 %",
-    "rmsnorm": "8.83 %",
-    "prmsnorm": "10.37 %",
-}
-PUBLISHED_TIMES = {
-    "none": 21,
-    "batchnorm": 38,
-    "weightnorm": 23,
-    "layernorm": 39,
-    "rmsnorm": 31,
-    "prmsnorm": 30,
-}  # s
-_COLUMNS = (
-    Column("last training loss", last_loss, 3),
-    Column("best validation loss", best("nll", "nll"), 3),
-    Column("test error, best", best("test_error", "nll"), 2, "%"),
-    Column("test error, last", last("test_error"), 2, "%"),
-)
-_CURVES = (
-    Curve("train", "loss", "training loss, nats", scale="linear"),
-    Curve("validations", "test_error", "test error, %", scale="linear"),
-)
-LEARNING = Learning(
-    "Loss and error (Zhang & Sennrich 2019, section 6.4)", _TEXT, _COLUMNS, _CURVES, (), _PUBLISHED
+    "ConvPool-CNN-C with fewer channels than the paper's, trained by Adam on ZCA-whitened images "
+    "with noise and dropout. The learning rate is constant for the first half of the training, "
+    "and then falls to 0. As in the paper's code, LayerNorm and RMSNorm normalize each channel "
+    "over height and width (instance normalization); pRMSNorm takes the first 12.5% of the "
+    "positions, row by row. BatchNorm and WeightNorm normalize the logits too; the others cannot, "
+    "because the logits have one position. The last three rows normalize over other axes. The "
+    "test error is that of the checkpoint with the best validation loss. Values are means over "
+    "the seeds, with their standard deviation (sd). Published errors are those of the full model "
+    "and data after 200 epochs; only their order compares. The errors here are of the first six "
+    "epochs and far from these, so no claim is judged."
 )
 
 _PROBED = 200  # validation images whose activations are measured
 
 
 class Classifiers(ImageClassifiers):
-    """The networks of the task, with the data and their sizes."""
-
     validated = 500
 
     def build(self, run: Run) -> keras.Model:
@@ -73,7 +42,7 @@ class Classifiers(ImageClassifiers):
 EXPERIMENT = Experiment(
     name="cifar10",
     title="CIFAR-10",
-    conditions=conditions_of(conditions),
+    conditions=CONDITIONS,
     minutes=1.1,
     settings=(
         Setting(
@@ -82,9 +51,38 @@ EXPERIMENT = Experiment(
     ),
     metric="nll",
     metric_label="validation loss in nats",
-    learning=LEARNING,
+    learning=Learning(
+        title="Loss and error (Zhang & Sennrich 2019, section 6.4)",
+        text=_TEXT,
+        columns=(
+            Column("last training loss", last_loss, 3),
+            Column("best validation loss", best("nll", "nll"), 3),
+            Column("test error, best", best("test_error", "nll"), 2, "%"),
+            Column("test error, last", last("test_error"), 2, "%"),
+        ),
+        curves=(
+            Curve("train", "loss", "training loss, nats", scale="linear"),
+            Curve("validations", "test_error", "test error, %", scale="linear"),
+        ),
+        comparisons=(),
+        published={
+            "none": "8.96 %",
+            "batchnorm": "8.25 %",
+            "weightnorm": "8.28 %",
+            "layernorm": "10.49 %",
+            "rmsnorm": "8.83 %",
+            "prmsnorm": "10.37 %",
+        },
+    ),
     load=lambda data: Classifiers(read_cifar10(data)),
     share_over="the positions of a channel, in the rows with other axes too",
-    published_times=PUBLISHED_TIMES,
+    published_times={
+        "none": 21,
+        "batchnorm": 38,
+        "weightnorm": 23,
+        "layernorm": 39,
+        "rmsnorm": 31,
+        "prmsnorm": 30,
+    },  # s
 )
 reproduce = EXPERIMENT.reproduce

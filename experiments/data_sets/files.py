@@ -29,20 +29,16 @@ def find_files(folder: Path, names: Iterable[str]) -> list[Path]:
     return paths
 
 
-def read_bytes(path: Path) -> bytes:
-    """Returns the content of a file, decompressed if it ends in .gz."""
-    content = path.read_bytes()
-    return gzip.decompress(content) if path.suffix == ".gz" else content
-
-
 def read_text(path: Path) -> str:
-    """Returns the content of a file in UTF-8.
+    """Returns the content of a file in UTF-8, decompressed if it ends in .gz.
 
     Raises:
         UserError: The file cannot be read, unpacked or decoded.
     """
+    opener = gzip.open if path.suffix == ".gz" else open
     try:
-        return read_bytes(path).decode("utf-8")
+        with opener(path, "rt", encoding="utf-8", newline="") as file:
+            return file.read()
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
 

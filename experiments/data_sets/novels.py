@@ -32,12 +32,12 @@ def read_novels(data: str) -> dict[str, list[Sentence]]:
         punctuation marks.
 
     Raises:
-        UserError: The folder is not given, has no such files, or one of them twice, or one cannot
-            be read.
+        UserError: The folder is not given, has no such files, or one cannot be read.
     """
     if not data:
         raise UserError(
-            "give a folder of novels in plain text: DATA=/path/to/novels; Project Gutenberg has them"
+            "give a folder of novels in plain text: DATA=/path/to/novels; Project Gutenberg has "
+            "them"
         )
     paths = sorted(path for path in Path(data).glob("*") if path.name.endswith((".txt", ".txt.gz")))
     if not paths:
@@ -45,11 +45,6 @@ def read_novels(data: str) -> dict[str, list[Sentence]]:
             f"{data} has no novels; give a folder of texts in English that end in .txt or .txt.gz"
         )
     names = [path.name.removesuffix(".gz").removesuffix(".txt") for path in paths]
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        raise UserError(
-            f"{data} has {', '.join(sorted(twice))} twice, plain and as .gz; remove one of them"
-        )
     return {name: split_sentences(read_text(path)) for name, path in zip(names, paths, strict=True)}
 
 

@@ -34,14 +34,16 @@ def read_lines(data: str) -> Parts:
     """
     if not data:
         raise UserError(
-            "give the file with the lines of IAM-OnDB: DATA=/path/to.npz; its licence must be asked for"
+            "give the file with the lines of IAM-OnDB: DATA=/path/to.npz; its licence must be "
+            "asked for"
         )
     arrays = read_arrays(Path(data), _ARRAYS)
     lengths = arrays["lengths"].astype(np.int64)
     counts = [len(arrays[name]) for name in _ARRAYS[:3]]
     if {*counts} != {lengths.sum()} or len(lengths) != len(arrays["names"]):
         raise UserError(
-            f"{data}: lengths and names do not fit the {' and '.join(map(str, sorted({*counts})))} points"
+            f"{data}: lengths and names do not fit the "
+            f"{' and '.join(map(str, sorted({*counts})))} points"
         )
     points = np.stack([arrays[name].astype(np.float32) for name in _ARRAYS[:3]], -1)
     long = lengths > LONGEST
@@ -51,7 +53,8 @@ def read_lines(data: str) -> Parts:
     parts = [lines[np.isin(forms, chosen)] for chosen in _split(np.unique(forms))]
     if not all(map(len, parts)):
         raise UserError(
-            f"{data} has {len(np.unique(forms))} forms with lines of more than {LONGEST} points; 20 or more are needed"
+            f"{data} has {len(np.unique(forms))} forms with lines of more than {LONGEST} points; "
+            "20 or more are needed"
         )
     deviation = parts[0][..., :2].std((0, 1), dtype=np.float64).astype(np.float32)
     return Parts(

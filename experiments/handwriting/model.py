@@ -1,4 +1,5 @@
-"""The network: two LSTMs that predict the next point of the pen as a mixture of normal distributions."""
+"""The network: two LSTMs that predict the next point of the pen as a mixture of normal
+distributions."""
 
 import math
 
@@ -54,7 +55,6 @@ def build_model(
     return model
 
 
-@keras.saving.register_keras_serializable(package="experiments.handwriting")
 def negative_log_likelihood(points, outputs):
     """Returns the negative log-likelihood of each point, in nats, `[batch, length]`.
 
@@ -82,7 +82,8 @@ def _split(outputs):
 
 
 def _log_densities(offsets, x_mean, y_mean, x_log_deviation, y_log_deviation, correlation):
-    """Returns the logarithm of the density of each component at the offsets, `[..., COMPONENTS]`."""
+    """Returns the logarithm of the density of each component at the offsets, `[...,
+    COMPONENTS]`."""
     x, y = (
         (offsets[..., axis, None] - mean) * ops.exp(-log_deviation)
         for axis, mean, log_deviation in (

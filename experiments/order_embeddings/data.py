@@ -68,7 +68,8 @@ def _read_split(folder: Path, name: str) -> list[tuple[list[str], ...]]:
     columns = [list(map(_WORD.findall, read_text(path).lower().splitlines())) for path in paths]
     if len({len(lines) for lines in columns}) > 1:
         raise UserError(
-            f"{folder}: files {name}.*.en have {', '.join(str(len(lines)) for lines in columns)} lines"
+            f"{folder}: files {name}.*.en have {', '.join(str(len(lines)) for lines in columns)} "
+            "lines"
         )
     return list(zip(*columns, strict=True))
 

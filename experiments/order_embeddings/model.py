@@ -67,7 +67,6 @@ def order_penalties(images, captions):
     return keras.ops.sum(keras.ops.square(excess), -1)
 
 
-@keras.saving.register_keras_serializable(package="experiments.order_embeddings")
 def order_loss(_, embeddings):
     """Returns the sum of the hinge losses of a batch: each pair against all other captions and all
     other images.

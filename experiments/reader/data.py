@@ -47,8 +47,6 @@ _TITLES = {
 
 
 class Part(NamedTuple):
-    """Cloze questions."""
-
     passages: np.ndarray  # ids of words `[examples, PASSAGE]`
     questions: np.ndarray  # ids of words `[examples, longest question]`, padded with 0
     answers: np.ndarray  # number of the entity that belongs into the gap, `[examples]`

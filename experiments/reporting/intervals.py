@@ -1,5 +1,6 @@
 """Confidence intervals and the correction of p-values."""
 
+import math
 from collections.abc import Sequence
 from statistics import mean, stdev
 from typing import NamedTuple
@@ -86,8 +87,8 @@ def equality_power(values: Sequence[float], count: int, margin: float) -> float:
         count: The number of new values, at least two.
         margin: The margin.
 
-    >>> round(equality_power([-1.0, 0.0, 1.0], 13, 0.5), 2), round(equality_power([-1.0, 0.0, 1.0], 36, 0.5), 2)
-    (0.13, 0.81)
+    >>> [round(equality_power([-1.0, 0.0, 1.0], count, 0.5), 2) for count in (13, 36)]
+    [0.13, 0.81]
     """
     error = stdev(values) / count**0.5
     if error == 0:
@@ -135,10 +136,14 @@ def spread(values: Sequence[float], digits: int = 1) -> str:
 
     >>> spread([1.0, 2.0, 3.0])
     '2.0 (sd 1.0)'
+    >>> spread([1.0, float("nan")])
+    '1 of 2 diverged'
     """
-    return f"{mean(values):.{digits}f}" + (
-        f" (sd {stdev(values):.{digits}f})" if len(values) > 1 else ""
-    )
+    diverged = len(values) - sum(map(math.isfinite, values))
+    if diverged:
+        return f"{diverged} of {len(values)} diverged"
+    deviation = f" (sd {stdev(values):.{digits}f})" if len(values) > 1 else ""
+    return f"{mean(values):.{digits}f}{deviation}"
 
 
 def signed(interval: Interval, digits: int = 1) -> str:

@@ -11,10 +11,11 @@ from .section import Claim
 
 LEVEL = 0.05
 RULE = (
-    "A difference is paired by seed: the mean over the seeds, with Student's t interval. Two kinds are equal if the "
-    "90% interval lies within the margin, and one is not worse than another if its end on that side does. Otherwise a "
-    "difference is shown if 0 lies outside the 95% interval. A verdict needs a p of at most 0.05, corrected by Holm's "
-    "method for the claims of the report that are judged together, those on equality too."
+    "A difference is paired by seed: the mean over the seeds, with Student's t interval. Two "
+    "kinds are equal if the 90% interval lies within the margin, and one is not worse than "
+    "another if its end on that side does. Otherwise a difference is shown if 0 lies outside the "
+    "95% interval. A verdict needs a p of at most 0.05, corrected by Holm's method for the claims "
+    "of the report that are judged together, those on equality too."
 )
 _DIRECTIONS = ("lower", "higher")
 
@@ -159,12 +160,10 @@ class Judged(NamedTuple):
 
     @property
     def claim(self) -> Claim:
-        """The row of the table of claims."""
         return Claim(self.question.claim, self.question.paper, self.ours, self.verdict)
 
     @property
     def cells(self) -> list[str]:
-        """The row of the table of differences."""
         asked = self.question
         cells = [f"{asked.pair},{asked.unit}", asked.outcome, str(len(asked.differences))]
         if self.interval is None:

@@ -106,17 +106,24 @@ def speed_section(
         cells = [(f"{each.milliseconds(kind):.1f}", told(each.ratio(kind))) for each in timed]
         paper = f"{ratios[kind]:.2f}" if kind in ratios else ""
         rows.append([names[kind], *itertools.chain(*cells), paper])
+    check = "These logs have no check of the machine."
+    if timed[0].checks:
+        check = (
+            f"A matrix product checks the machine: its speeds differ by {timed[0].unrest:.0%}, "
+            f"and with more than {UNREST:.0%} the times are refused."
+        )
     return Section(
         name="speed",
         title="Time of an update",
         text=[
-            f"{text} Brackets hold the 95% interval of the ratio to LayerNorm's time: Student's t over processes, or, "
-            "of a single process, a bootstrap over its rounds. The second model with LayerNorm shows the noise. An "
-            f"update takes less time if its interval is below 1 by more than the noise. {len(timed[0].processes)} of "
-            f"the {PROCESSES} processes of the plan were measured; two identical models have differed by 7.5% between "
-            f"processes, so a process alone is weak evidence. {_told_checks(timed[0])} Milliseconds "
-            "are medians over the processes; their quotient can differ from the ratio, which compares "
-            "kinds within each process."
+            f"{text} Brackets hold the 95% interval of the ratio to LayerNorm's time: Student's t "
+            "over processes, or, of a single process, a bootstrap over its rounds. The second "
+            "model with LayerNorm shows the noise. An update takes less time if its interval is "
+            f"below 1 by more than the noise. {len(timed[0].processes)} of the {PROCESSES} "
+            "processes of the plan were measured; two identical models have differed by 7.5% "
+            f"between processes, so a process alone is weak evidence. {check} "
+            "Milliseconds are medians over the processes; their quotient can differ from the "
+            "ratio, which compares kinds within each process."
         ],
         columns=["", *heads, "paper: ratio"],
         rows=rows,
@@ -130,15 +137,6 @@ def checks_of(processes: Sequence[Mapping[str, Any]]) -> list[float]:
     """Returns the speeds of the machine that the logs of some processes have."""
     found = [np.atleast_1d(each["gflops"]) for each in processes if "gflops" in each]
     return np.concatenate([[], *found]).tolist()
-
-
-def _told_checks(timed: Timed) -> str:
-    if not timed.checks:
-        return "These logs have no check of the machine."
-    return (
-        f"A matrix product checks the machine: its speeds differ by {timed.unrest:.0%}, and with more than "
-        f"{UNREST:.0%} the times are refused."
-    )
 
 
 def _judged(timed: Timed, kind: str, name: str, published: float) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Plot styles of the kinds of normalization: a colour-blind safe palette (Okabe and Ito), markers and dashes."""
+"""Plot styles of the kinds of normalization: a colour-blind safe palette (Okabe and Ito),
+markers and dashes."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -16,15 +17,6 @@ class Style(NamedTuple):
     color: str
     marker: str
     dashes: str
-
-    def line(self) -> dict[str, Any]:
-        """Returns the arguments of `Axes.plot` for a line with markers."""
-        return {
-            "color": self.color,
-            "marker": self.marker,
-            "linestyle": self.dashes,
-            "markersize": 4,
-        }
 
 
 KINDS = {
@@ -65,8 +57,19 @@ def styles(conditions: Mapping[T, tuple[str, bool]]) -> dict[T, Style]:
 def draw_seeds(
     axes: Axes, x: Sequence[float], values: Sequence[Sequence[float]], style: Style, **line: Any
 ) -> None:
-    """Draws the mean of a curve over the seeds, and their range; `values` has those of all seeds at each x."""
-    axes.plot(x, list(map(mean, values)), **style.line(), **line)
+    """Draws the mean of a curve over the seeds, and their range.
+
+    `values` has those of all seeds at each x.
+    """
+    axes.plot(
+        x,
+        list(map(mean, values)),
+        color=style.color,
+        marker=style.marker,
+        linestyle=style.dashes,
+        markersize=4,
+        **line,
+    )
     low = list(map(min, values))
     high = list(map(max, values))
     axes.fill_between(x, low, high, color=style.color, alpha=0.18, linewidth=0)

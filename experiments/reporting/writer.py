@@ -3,13 +3,11 @@
 import itertools
 import json
 import math
-import operator
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from .section import Claim, Section
@@ -42,11 +40,19 @@ def write_report(
             write_picture(section, temporary)
     claims = list(itertools.chain(*(section.claims for section in sections)))
     text = "\n\n".join([f"# {title}", *_claims(claims), *about, *map(_markdown, sections)]) + "\n"
-    facts = {**facts, "claims": [claim._asdict() for claim in claims]}
-    shown = ("title", "columns", "rows", "data")
-    values = operator.attrgetter(*shown)
-    tables = {each.name: dict(zip(shown, values(each), strict=True)) for each in sections}
-    found = {**facts, "sections": tables}
+    found = {
+        **facts,
+        "claims": [claim._asdict() for claim in claims],
+        "sections": {
+            each.name: {
+                "title": each.title,
+                "columns": each.columns,
+                "rows": each.rows,
+                "data": each.data,
+            }
+            for each in sections
+        },
+    }
     (temporary / "report.md").write_text(text, encoding="utf-8")
     (temporary / "report.json").write_text(
         json.dumps(_finite(found), indent=2, allow_nan=False) + "\n", encoding="utf-8"
@@ -65,7 +71,6 @@ def told(folder: Path) -> str:
 def write_picture(section: Section, folder: Path) -> None:
     """Writes the picture of a section as NAME.png."""
     figure = Figure()
-    FigureCanvasAgg(figure)
     section.plot(figure)
     figure.suptitle(section.title, fontsize=12)
     figure.savefig(folder / f"{section.name}.png", dpi=_DOTS_PER_INCH)
@@ -85,8 +90,9 @@ def _claims(claims: Sequence[Claim]) -> list[str]:
     """Returns the paragraph and the table that begin a report with claims."""
     if not claims:
         return []
-    about = "The claims, and what this report shows of them. In this table, brackets hold 95% intervals."
-    return [about, markdown_table(Claim._fields, claims, ":---")]
+    about = "The claims, and what this report shows of them."
+    brackets = "In this table, brackets hold 95% intervals."
+    return [f"{about} {brackets}", markdown_table(Claim._fields, claims, ":---")]
 
 
 def _markdown(section: Section) -> str:

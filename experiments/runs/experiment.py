@@ -1,5 +1,8 @@
-"""The course of a task: the grid of learning rates, the reported seeds, the times of the updates, and the report."""
+"""The course of a task: the grid of learning rates, the reported seeds, the times of the
+updates, and the report."""
 
+import functools
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,13 +18,11 @@ from nmt.storage.files import exclusive
 from ..reporting.section import Section
 from ..reporting.speed import AGAIN, PROCESSES
 from ..reporting.writer import told, write_report
-from .fitting import train
 from .learning import Learning, claims_section, learning_section
-from .machine import Restart, gflops
-from .networks import Networks
+from .networks import Networks, in_batches
 from .run import SEEDS, Condition, Run, Setting, best_step_sizes, grid_runs, seed_runs
 from .sections import Logs, share_section, step_sizes_section, times_section
-from .store import ROOT, LogStore, provenance
+from .store import ROOT, LogStore, Restart, gflops, provenance
 
 
 @dataclass(frozen=True)
@@ -69,22 +70,21 @@ class Experiment:
             networks = self.load(data)
             with exclusive(store.work):
                 _make(store, self, networks)
-        self.report(store)
+        if not self.report(store):
+            raise UserError(f"no training of the task {self.name} is done yet")
         print(told(store.report))
 
-    def report(self, store: LogStore, remarks: Sequence[str] = ()) -> None:
-        """Writes the report on the runs that are done; `remarks` are paragraphs that explain the
-        results.
+    def report(self, store: LogStore, remarks: Sequence[str] = ()) -> bool:
+        """Writes the report on the runs that are done, and returns whether there are some.
 
-        Raises:
-            UserError: Nothing is done yet.
+        `remarks` are paragraphs that explain the results.
         """
         logs = store.read_all(grid_runs(self.conditions, self.settings, self.step_sizes))
         logs |= store.read_all(
             seed_runs(best_step_sizes(logs, self.metric, self.step_sizes), self.seeds)
         )
         if not logs:
-            raise UserError(f"no training of the task {self.name} is done yet")
+            return False
         lengths = [
             f"{each.updates:,} updates ({each.label}; {each.updates * each.batch_size:,} examples)"
             for each in self.settings
@@ -106,12 +106,11 @@ class Experiment:
             {"task": self.name, "about": about},
             sections,
         )
+        return True
 
 
 def _make(store: LogStore, experiment: Experiment, networks: Networks) -> None:
-    def make(run: Run, folder: Path) -> dict[str, Any]:
-        return train(run, networks, folder)
-
+    make = functools.partial(train, networks=networks)
     grid = grid_runs(experiment.conditions, experiment.settings, experiment.step_sizes)
     failed = store.make_all(grid, make, experiment.minutes)
     best = best_step_sizes(store.read_all(grid), experiment.metric, experiment.step_sizes)
@@ -132,7 +131,8 @@ def _times_all(times: Mapping[str, Any], experiment: Experiment) -> bool:
 
 
 def time_updates(experiment: Experiment, networks: Networks) -> dict[str, Any]:
-    """Times the updates of every condition in turn. `layernorm` is timed twice. Nothing else should run
+    """Times the updates of every condition in turn. `layernorm` is timed twice. Nothing else should
+    run
     at that time.
 
     Returns:
@@ -141,8 +141,7 @@ def time_updates(experiment: Experiment, networks: Networks) -> dict[str, Any]:
     """
     checks = [gflops()]
     named = {condition.name: condition for condition in experiment.conditions}
-    if "layernorm" in named:
-        named[AGAIN] = named["layernorm"]
+    named[AGAIN] = named["layernorm"]
     seconds: dict[str, dict[str, Any]] = {}
     for setting in experiment.settings:
         batch = networks.batch(np.arange(setting.batch_size), setting)
@@ -161,7 +160,60 @@ def time_updates(experiment: Experiment, networks: Networks) -> dict[str, Any]:
 
 
 def _update(model: keras.Model, compiled: bool, batch: tuple[Any, Any]) -> Callable[[], object]:
-    """Returns a function that makes one update of a model, compiled by XLA or as plain operations."""
+    """Returns a function that makes one update of a model, compiled by XLA or as plain
+    operations."""
     model.compile(optimizer=model.optimizer, loss=model.loss, jit_compile=compiled)
     tensors = keras.tree.map_structure(keras.ops.convert_to_tensor, batch)
     return lambda: model.train_on_batch(*tensors)
+
+
+def train(run: Run, networks: Networks) -> dict[str, Any]:
+    """Trains the network of a run in windows of updates, validates it, and returns its log.
+
+    Args:
+        run: The run.
+        networks: The networks of its task.
+
+    Returns:
+        `train`, the `update` and the mean `loss` of each window; `validations`, with `update` and
+        the values of `Networks.validate`; `seconds` of the updates; `mean_share`, the shares of the
+        mean at `first` and at `last`; and the values of `Networks.results`.
+    """
+    keras.backend.clear_session()
+    shares = {"first": networks.mean_shares(networks.build(run))}
+    setting = run.setting
+    model = networks.build(run)
+    losses = []
+    validations = []
+    seconds = 0.0
+    for start in range(0, setting.updates, setting.window):
+        end = min(start + setting.window, setting.updates)
+        count = (end - start) * setting.batch_size
+        numbers = order(run.seed, start * setting.batch_size, count, networks.examples)
+        batches = in_batches(*networks.batch(numbers, setting), batch_size=setting.batch_size)
+        begin = time.perf_counter()
+        history = model.fit(batches, shuffle=False, verbose=0)
+        seconds += time.perf_counter() - begin
+        losses.append({"update": end, "loss": history.history["loss"][0]})
+        if end % setting.validate_every == 0 or end == setting.updates:
+            validations.append({"update": end, **networks.validate(model)})
+    shares["last"] = networks.mean_shares(model)
+    log = {"train": losses, "validations": validations, "seconds": seconds, "mean_share": shares}
+    return log | networks.results()
+
+
+def order(seed: int, start: int, count: int, size: int) -> np.ndarray:
+    """Returns the indices of `count` examples from number `start` on.
+
+    Every epoch has its own permutation.
+
+    >>> sorted(order(1, 0, 4, 4).tolist())
+    [0, 1, 2, 3]
+    >>> order(1, 6, 2, 4).tolist() == order(1, 4, 4, 4).tolist()[2:]
+    True
+    """
+    epochs = range(start // size, (start + count - 1) // size + 1)
+    shuffled = np.concatenate(
+        [np.random.default_rng([seed, epoch]).permutation(size) for epoch in epochs]
+    )
+    return shuffled[start - epochs.start * size :][:count]

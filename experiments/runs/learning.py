@@ -1,4 +1,5 @@
-"""The section that every Keras task begins with: how its kinds of normalization learn, and how they compare."""
+"""The section that every Keras task begins with: how its kinds of normalization learn, and how
+they compare."""
 
 import itertools
 import math
@@ -8,6 +9,7 @@ from statistics import mean
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
@@ -19,6 +21,9 @@ from ..reporting.styles import draw_seeds, styles
 from .run import Condition, Setting, or_infinite
 from .sections import Logs, logs_by_condition, settings_of
 
+_MARGIN = (
+    "The margin of equality is a quarter of LayerNorm's effect, set when these trainings were done."
+)
 FASTER = "learns faster than the model without a norm"
 NOT_IN_PAPERS = "not in the papers"
 _NOTE = "margin set after the trainings"
@@ -88,8 +93,6 @@ class Comparison(NamedTuple):
 
 
 class Learning(NamedTuple):
-    """What the section of a task shows."""
-
     title: str  # title of the section
     text: str  # its paragraph
     columns: Sequence[Column]  # the values of the table
@@ -112,9 +115,12 @@ def learning_section(logs: Logs, learning: Learning) -> Section | None:
         data[setting.name] = {}
         for condition, found in conditions.items():
             values = _values(learning, condition, found)
-            head = [f"{condition.label}, {setting.label}", str(len(found)), _step_size(found)]
+            step_size = next(iter(found.values()))["options"]["step_size"]
+            head = [f"{condition.label}, {setting.label}", str(len(found)), f"{step_size:.2g}"]
             cells.append([*head, *values])
-            of_seeds = {str(seed): _data(learning, log) for seed, log in found.items()}
+            of_seeds = {}
+            for seed, log in found.items():
+                of_seeds[str(seed)] = {each.label: each.value(log) for each in learning.columns}
             data[setting.name][condition.name] = of_seeds
     return Section(
         name="learning",
@@ -129,7 +135,8 @@ def learning_section(logs: Logs, learning: Learning) -> Section | None:
 
 
 def faster(paper: str) -> list[Hypothesis]:
-    """Returns what most tasks compare: both norms with none, of which a paper has LayerNorm, and with each other."""
+    """Returns what most tasks compare: both norms with none, of which a paper has LayerNorm, and
+    with each other."""
     return [
         Hypothesis("layernorm", "none", "lower", f"LayerNorm {FASTER}", paper),
         Hypothesis("rmsnorm", "none", "lower", f"RMSNorm {FASTER}", NOT_IN_PAPERS),
@@ -140,16 +147,17 @@ def faster(paper: str) -> list[Hypothesis]:
 
 
 def claims_section(logs: Logs, comparisons: Sequence[Comparison]) -> Section | None:
-    """Returns the section of the claims on learning, or `None` without any that is about conditions that are done."""
+    """Returns the section of the claims on learning, or `None` without any that is about
+    conditions that are done."""
     asked = []
     for comparison, setting in itertools.product(comparisons, settings_of(logs)):
         asked += comparison.questions(setting, logs_by_condition(logs, setting))
-    margin = "The margin of equality is a quarter of LayerNorm's effect, set when these trainings were done."
-    return differences_section(judge(asked), f"{RULE} {margin}")
+    return differences_section(judge(asked), f"{RULE} {_MARGIN}")
 
 
 def best(key: str, metric: str) -> Callable[[Log], float]:
-    """Returns the function that reads a value of the validation with the lowest metric from a log."""
+    """Returns the function that reads a value of the validation with the lowest metric from a
+    log."""
     return lambda log: min(log["validations"], key=lambda each: or_infinite(each[metric]))[key]
 
 
@@ -159,7 +167,8 @@ def last(key: str) -> Callable[[Log], float]:
 
 
 def mean_of(key: str) -> Callable[[Log], float]:
-    """Returns the function that reads the mean of a value over all validations, which tells how fast it changes."""
+    """Returns the function that reads the mean of a value over all validations, which tells how
+    fast it changes."""
     return lambda log: mean(each[key] for each in log["validations"])
 
 
@@ -174,28 +183,12 @@ def last_loss(log: Log) -> float:
     return mean(losses[-max(1, len(losses) // 10) :])
 
 
-def _step_size(found: Mapping[int, Log]) -> str:
-    return f"{next(iter(found.values()))['options']['step_size']:.2g}"
-
-
 def _values(learning: Learning, condition: Condition, found: Mapping[int, Log]) -> list[str]:
-    values = [
-        cell(list(map(column.value, found.values())), column.digits, column.unit)
-        for column in learning.columns
-    ]
+    values = []
+    for column in learning.columns:
+        told = spread(list(map(column.value, found.values())), column.digits)
+        values.append(f"{told} {column.unit}" if column.unit and "diverged" not in told else told)
     return [*values, learning.published.get(condition.name, "")] if learning.published else values
-
-
-def cell(values: Sequence[float], digits: int, unit: str = "") -> str:
-    """Returns the values of some seeds as a cell of a table: their mean and spread, or how many diverged."""
-    diverged = len(values) - sum(map(math.isfinite, values))
-    if diverged:
-        return f"{diverged} of {len(values)} diverged"
-    return spread(values, digits) + (unit and f" {unit}")
-
-
-def _data(learning: Learning, log: Log) -> dict[str, float]:
-    return {column.label: column.value(log) for column in learning.columns}
 
 
 def _plot(figure: Figure, done: Mapping[Setting, Done], curves: Sequence[Curve]) -> None:
@@ -229,16 +222,14 @@ def _plot(figure: Figure, done: Mapping[Setting, Done], curves: Sequence[Curve])
 
 
 def _range_after_the_beginning(axes) -> tuple[float, float]:
-    """Returns the range of the drawn lines without the first tenth of the updates, where they fall most."""
-    begin = max(line.get_xdata()[-1] for line in axes.lines) / 10
-    values: list[float] = []
-    for line in axes.lines:
-        points = zip(*line.get_data(), strict=True)
-        values += [y for x, y in points if x > begin and math.isfinite(y)]
-    if not values:
+    """Returns the range of the drawn lines without the first tenth of the updates, where they
+    fall most."""
+    x, y = np.concatenate([line.get_data() for line in axes.lines], axis=1)
+    y = y[(x > x.max() / 10) & np.isfinite(y)]
+    if not y.size:
         return axes.get_ylim()
-    room = 0.05 * (max(values) - min(values)) or 0.05
-    return min(values) - (0 if axes.get_yscale() == "log" else room), max(values) + room
+    room = 0.05 * (y.max() - y.min()) or 0.05
+    return y.min() - (0 if axes.get_yscale() == "log" else room), y.max() + room
 
 
 def _draw(axes, curve: Curve, condition: Condition, logs: Sequence[Log], style) -> None:

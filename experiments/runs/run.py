@@ -1,15 +1,10 @@
 """A condition is one kind of normalization in a task; a run is one training of a condition."""
 
-import importlib
 import itertools
 import math
-import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
-
-from nmt.errors import UserError
 
 if TYPE_CHECKING:
     import keras
@@ -49,8 +44,6 @@ class Setting:
 
 @dataclass(frozen=True)
 class Run:
-    """One training."""
-
     condition: Condition
     setting: Setting
     seed: int
@@ -69,9 +62,9 @@ class Run:
             name: getattr(self.setting, name)
             for name in ("batch_size", "updates", "window", "validate_every")
         }
-        condition = {"row": self.condition.name, **self.condition.options}
         return {
-            **condition,
+            "row": self.condition.name,
+            **self.condition.options,
             **sizes,
             **self.setting.options,
             "seed": self.seed,
@@ -79,34 +72,17 @@ class Run:
         }
 
     def options_of(self, log: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Returns these values of a log."""
         return log["options"]
-
-
-def conditions_of(package: ModuleType) -> list:
-    """Returns the `CONDITIONS` of a package and of every module in it.
-
-    Raises:
-        UserError: Two conditions have the same name.
-    """
-    files = sorted(module.name for module in pkgutil.iter_modules(package.__path__))
-    modules = [package, *(importlib.import_module(f"{package.__name__}.{name}") for name in files)]
-    found = list(itertools.chain(*(module.CONDITIONS for module in modules)))
-    names = [condition.name for condition in found]
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        raise UserError(
-            f"more than one row is named {', '.join(sorted(twice))}; give each a name of its own"
-        )
-    return found
 
 
 def grid_runs(
     conditions: Iterable[Condition], settings: Iterable[Setting], step_sizes: Sequence[float]
 ) -> list[Run]:
     """Returns the runs of every condition and setting with every learning rate of the grid."""
-    which = itertools.product(settings, step_sizes, conditions)
-    return [Run(condition, setting, GRID_SEED, each) for setting, each, condition in which]
+    return [
+        Run(condition, setting, GRID_SEED, each)
+        for setting, each, condition in itertools.product(settings, step_sizes, conditions)
+    ]
 
 
 def best_step_sizes(
@@ -138,5 +114,7 @@ def seed_runs(
     step_sizes: Mapping[tuple[Condition, Setting], float], seeds: Sequence[int] = SEEDS
 ) -> list[Run]:
     """Returns the reported runs, ordered by seed."""
-    which = itertools.product(seeds, step_sizes.items())
-    return [Run(*key, seed, step_size) for seed, (key, step_size) in which]
+    return [
+        Run(*key, seed, step_size)
+        for seed, (key, step_size) in itertools.product(seeds, step_sizes.items())
+    ]

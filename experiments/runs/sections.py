@@ -4,9 +4,8 @@ speed."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..reporting.section import Section
+from ..reporting.section import Section, mean_share_section, step_size_section
 from ..reporting.speed import Timed, checks_of, speed_section
-from ..reporting.tables import mean_share_section, step_size_section
 from .run import GRID_SEED, Condition, Run, Setting, lowest
 
 Logs = Mapping[Run, Mapping[str, Any]]
@@ -74,7 +73,10 @@ def times_section(
     cores = " and ".join(sorted({str(each["cores"]) for each in times}))
     commits = " and ".join(sorted({each["commit"] for each in times}))
     measured = times[0] if len(times) == 1 else {"processes": times}
-    text = f"On {cores} processor cores at most, commit {commits}; compiled by XLA, and as plain operations of a graph."
+    text = (
+        f"On {cores} processor cores at most, commit {commits}; compiled by XLA, and as plain "
+        "operations of a graph."
+    )
     return speed_section(
         timed, {run.condition.name: run.condition.label for run in logs}, published, text, measured
     )

@@ -1,21 +1,61 @@
-"""Keeps a log of every run, and makes the runs that have none."""
+"""Keeps a log of every run, makes the runs that have none, and measures process and machine."""
 
 import functools
-import json
 import math
-import shutil
+import os
+import resource
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any, Protocol
 
+import numpy as np
 from tqdm import tqdm
 
 from nmt.errors import UserError
-from nmt.storage.files import atomic_write, read_json
+from nmt.storage.files import read_json, write_json
 
-from .machine import Restart, memory, usable_cores
+_SIZE = 1024  # rows and columns of the matrices of the check
+_PRODUCTS = 30
+
+
+class Restart(Exception):
+    """The program must start again to go on, in a new process. What is done is kept."""
+
+
+def memory() -> int:
+    """Returns the memory that this process has, in bytes; 0 on systems that do not say.
+
+    Trainings leave memory behind: TensorFlow keeps each program that it compiles until the process
+    ends.
+    """
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    except FileNotFoundError:  # not Linux
+        return 0
+
+
+def usable_cores() -> int:
+    """Returns the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def gflops() -> float:
+    """Returns the speed of a matrix product, the median of some: it falls while other programs
+    run."""
+    matrix = np.ones((_SIZE, _SIZE), np.float32)
+    seconds = []
+    for _ in range(_PRODUCTS):
+        begin = time.perf_counter()
+        matrix @ matrix
+        seconds.append(time.perf_counter() - begin)
+    return 2 * _SIZE**3 / median(seconds) / 1e9
+
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,19 +82,11 @@ class LogStore:
         self.logs = root / "experiments" / "logs" / task
         self.work = root / "runs" / "reproduce" / task
         self.report = root / "runs" / "report"
+        self._memory = memory()  # before the first training
         # Caches the commit of the loaded code, before another one is checked out.
         commit_of_checkout()
 
     most_memory = 4 << 30  # bytes that trainings may leave behind
-
-    @functools.cached_property
-    def _memory(self) -> int:
-        """The memory before the first training of this process."""
-        return memory()
-
-    def folder(self, run: Training) -> Path:
-        """Returns the folder of the checkpoints of a run."""
-        return self.work / run.name
 
     def read(self, run: Training) -> dict[str, Any] | None:
         """Returns the log of a training, or `None` if it is not done.
@@ -84,20 +116,16 @@ class LogStore:
                 f"{name} was {was.get(name)!r} and is now {wanted.get(name)!r}" for name in names
             )
             raise UserError(
-                f"{path}: {changed}; move {self.logs} and {self.work} away, or restore the earlier values"
+                f"{path}: {changed}; move {self.logs} and {self.work} away, or restore the "
+                "earlier values"
             )
 
     def keep(self, run: Training, log: Mapping[str, Any]) -> None:
-        """Writes the log of a run and removes its checkpoints."""
         self.write(run.name, {"options": run.options, **provenance(), **log})
-        shutil.rmtree(self.folder(run), ignore_errors=True)
 
     def write(self, name: str, content: Mapping[str, Any]) -> None:
-        """Writes a JSON file beside the logs."""
         self.logs.mkdir(parents=True, exist_ok=True)
-        with atomic_write(self.logs / f"{name}.json") as file:
-            json.dump(content, file, indent=1)
-            file.write("\n")
+        write_json(self.logs / f"{name}.json", content)
 
     def read_file(self, name: str) -> dict[str, Any] | None:
         """Returns the content of a JSON file beside the logs, or `None`."""
@@ -121,7 +149,7 @@ class LogStore:
     def make_all(
         self,
         runs: Sequence[Training],
-        make: Callable[[Training, Path], Mapping[str, Any]],
+        make: Callable[[Training], Mapping[str, Any]],
         minutes: float = 0,
     ) -> dict[str, str]:
         """Makes the trainings that are not done, and says before how long that takes.
@@ -130,8 +158,7 @@ class LogStore:
 
         Args:
             runs: The trainings, in order.
-            make: Makes a training, from the checkpoints in a folder if it has any, and returns the
-                values of its log.
+            make: Makes a training and returns the values of its log.
             minutes: How long a training took on two cores; 0 if that is not known.
 
         Returns:
@@ -152,7 +179,7 @@ class LogStore:
                 raise Restart
             bar.set_description(run.name)
             try:
-                self.keep(run, make(run, self.folder(run)))
+                self.keep(run, make(run))
             except UserError as error:
                 failed[run.name] = str(error)
         return failed

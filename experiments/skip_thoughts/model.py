@@ -1,7 +1,5 @@
 """The network: one GRU reads a sentence, two others write the sentences before and after it."""
 
-from typing import NamedTuple
-
 import keras
 from keras import ops
 
@@ -11,22 +9,18 @@ from ..runs.kinds import cell_options
 from ..runs.run import Condition
 from .data import END, LONGEST, PADDING, WORDS
 
+UNITS = 128  # of a sentence vector; the paper has 2400
+WORD_UNITS = 64  # the paper has 620
 CLIP = 5.0  # of the global norm of the gradient
 NEIGHBOURS = ("before", "after")
 
 
-class Sizes(NamedTuple):
-    """Sizes of a network."""
-
-    units: int = 128  # of a sentence vector; the paper has 2400
-    word_units: int = 64  # the paper has 620
-
-
-SIZES = Sizes()
-
-
 def build_model(
-    condition: Condition, step_size: float, seed: int, sizes: Sizes = SIZES
+    condition: Condition,
+    step_size: float,
+    seed: int,
+    units: int = UNITS,
+    word_units: int = WORD_UNITS,
 ) -> keras.Model:
     """Returns the compiled network of a condition. It maps sentences and their neighbours to logits
     of the neighbours' words.
@@ -45,16 +39,14 @@ def build_model(
     keras.utils.set_random_seed(seed)
     sentence = keras.Input((LONGEST + 1,), dtype="int32", name="sentence")
     neighbours = keras.Input((2, LONGEST + 1), dtype="int32", name="neighbours")
-    words = keras.layers.Embedding(WORDS, sizes.word_units, mask_zero=True, name="words")
-    thought = RMSNormGRU(sizes.units, name="thought", **cell_options(condition))(words(sentence))
+    words = keras.layers.Embedding(WORDS, word_units, mask_zero=True, name="words")
+    thought = RMSNormGRU(units, name="thought", **cell_options(condition))(words(sentence))
     before = ops.pad(
         neighbours[:, :, :-1], ((0, 0), (0, 0), (1, 0)), constant_values=END
     )  # the word before each word
     states = []
     for index, name in enumerate(NEIGHBOURS):
-        decoder = RMSNormGRU(
-            sizes.units, return_sequences=True, name=name, **cell_options(condition)
-        )
+        decoder = RMSNormGRU(units, return_sequences=True, name=name, **cell_options(condition))
         states.append(decoder(words(before[:, index]), initial_state=thought))
     logits = keras.layers.Dense(WORDS, name="next_word")(ops.stack(states, 1))
     model = keras.Model([sentence, neighbours], logits)
@@ -63,7 +55,6 @@ def build_model(
     return model
 
 
-@keras.saving.register_keras_serializable(package="experiments.skip_thoughts")
 def nats_per_word(ids, logits):
     """Returns the mean cross entropy of all words of a batch, ends counted and padding not.
 

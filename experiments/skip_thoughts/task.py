@@ -4,40 +4,26 @@ import keras
 import numpy as np
 
 from ..runs.experiment import Experiment
+from ..runs.kinds import CELL_CONDITIONS
 from ..runs.learning import Column, Comparison, Curve, Learning, faster, last, mean_of
 from ..runs.networks import Networks, in_batches
 from ..runs.probes import gru_shares
-from ..runs.run import Run, Setting, conditions_of
-from . import conditions
+from ..runs.run import Run, Setting
 from .data import LONGEST, PADDING, WORDS, Part, read_corpus
-from .model import SIZES, build_model
+from .model import UNITS, build_model
 
 STAND_IN = (
-    "**A stand-in for BookCorpus.** The paper trains on 11,000 books (74 million sentences) for a million updates. "
-    f"Here are a few novels and a vocabulary of {WORDS:,} words. The papers' tests of the sentence vectors are left "
-    "out: after so short a training, the mean of the word vectors is better in them than the vectors of the GRU."
+    "**A stand-in for BookCorpus.** The paper trains on 11,000 books (74 million sentences) for a "
+    f"million updates. Here are a few novels and a vocabulary of {WORDS:,} words. The papers' "
+    "tests of the sentence vectors are left out: after so short a training, the mean of the word "
+    "vectors is better in them than the vectors of the GRU."
 )
 _TEXT = (
-    "A GRU with the norm inside reads a sentence. From its last state, two others write the sentence before it and "
-    f"the sentence after it, from this state as their first alone. They have {SIZES.units} units and sentences "
-    f"have up to {LONGEST} words; the paper has 2,400 units and 30 words. The loss is in nats a word, ends counted. "
-    "Its mean over the whole training tells how fast it falls. Values are means over the seeds, with the standard "
-    "deviation (sd)."
-)
-_NO_LOSS = "not in the papers; section 6.3 of Ba et al. has curves of the vectors' scores"
-_COLUMNS = (
-    Column("mean validation loss", mean_of("nats"), 3),
-    Column("last validation loss", last("nats"), 3),
-)
-_CURVES = (
-    Curve("train", "loss", "training loss, nats a word", scale="linear"),
-    Curve("validations", "nats", "validation loss, nats a word", scale="linear"),
-)
-_COMPARISON = Comparison(
-    "mean validation loss", mean_of("nats"), unit="%", hypotheses=faster(_NO_LOSS)
-)
-LEARNING = Learning(
-    "The loss (Ba et al. 2016, section 6.3)", _TEXT, _COLUMNS, _CURVES, [_COMPARISON]
+    "A GRU with the norm inside reads a sentence. From its last state, two others write the "
+    "sentence before it and the sentence after it, from this state as their first alone. They "
+    f"have {UNITS} units and sentences have up to {LONGEST} words; the paper has 2,400 units and "
+    "30 words. The loss is in nats a word, ends counted. Its mean over the whole training tells "
+    "how fast it falls. Values are means over the seeds, with the standard deviation (sd)."
 )
 
 _PROBED = 64  # validation sentences whose activations are measured
@@ -45,8 +31,6 @@ _VALIDATED = 1024  # sentences of a validation
 
 
 class SkipThoughts(Networks):
-    """The networks of the task, with the data and their sizes."""
-
     @property
     def examples(self) -> int:
         return len(self.data.train.middles)
@@ -88,7 +72,7 @@ EXPERIMENT = Experiment(
     name="skip_thoughts",
     title="Skip-thoughts",
     about=[STAND_IN],
-    conditions=conditions_of(conditions),
+    conditions=CELL_CONDITIONS,
     minutes=1.8,
     settings=(
         Setting(
@@ -98,7 +82,28 @@ EXPERIMENT = Experiment(
     step_sizes=(1e-3 / 3, 1e-3, 3e-3, 9e-3),
     metric="nats",
     metric_label="validation loss in nats a word",
-    learning=LEARNING,
+    learning=Learning(
+        title="The loss (Ba et al. 2016, section 6.3)",
+        text=_TEXT,
+        columns=(
+            Column("mean validation loss", mean_of("nats"), 3),
+            Column("last validation loss", last("nats"), 3),
+        ),
+        curves=(
+            Curve("train", "loss", "training loss, nats a word", scale="linear"),
+            Curve("validations", "nats", "validation loss, nats a word", scale="linear"),
+        ),
+        comparisons=[
+            Comparison(
+                "mean validation loss",
+                mean_of("nats"),
+                unit="%",
+                hypotheses=faster(
+                    "not in the papers; section 6.3 of Ba et al. has curves of the vectors' scores"
+                ),
+            )
+        ],
+    ),
     load=lambda data: SkipThoughts(read_corpus(data)),
     share_over="the units, in the GRU that reads",
 )

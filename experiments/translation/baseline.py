@@ -1,5 +1,4 @@
-"""A patched copy of the baseline that has the kinds of all conditions, and processes that run in
-it.
+"""The folders of a corpus, and a patched copy of the baseline with the kinds of all conditions.
 
 The copy holds all code that its processes run, so edits in the checkout do not affect a training in
 progress.
@@ -13,8 +12,8 @@ from pathlib import Path
 
 from nmt.errors import UserError
 
-from ..runs.store import ROOT, read_commit
-from .store import Store
+from ..runs.store import ROOT, LogStore, read_commit
+from .condition import Run
 
 _COPIED = ("nmt", "rmsnorm_tf", "experiments", "benchmarks")
 _MADE = ("logs", "results")  # folders of output in experiments/
@@ -27,6 +26,25 @@ from experiments.translation.schedule import read_conditions
 _BUILDERS |= {each.name: each.build for each in read_conditions() if each.build}
 KINDS = tuple(_BUILDERS)
 """
+
+
+class Store(LogStore):
+    """The logs of a corpus, and its other folders in a checkout."""
+
+    @property
+    def baseline(self) -> Path:
+        return self.work / "baseline"
+
+    @property
+    def compiled(self) -> Path:
+        """The cache of XLA, which all trainings share."""
+        return self.work / "compiled"
+
+    def run(self, run: Run) -> Path:
+        return self.work / "runs" / run.name
+
+    def model(self, run: Run) -> Path:
+        return self.run(run) / "model"
 
 
 def make_baseline(store: Store) -> None:
@@ -69,7 +87,8 @@ def execute(store: Store, *arguments: str, output: Path | None = None) -> None:
     Raises:
         UserError: The process failed.
     """
-    flags = f"{os.environ.get('TF_XLA_FLAGS', '')} --tf_xla_persistent_cache_directory={store.compiled}".strip()
+    cache = f"--tf_xla_persistent_cache_directory={store.compiled}"
+    flags = f"{os.environ.get('TF_XLA_FLAGS', '')} {cache}".strip()
     one_gpu = os.environ.get("CUDA_VISIBLE_DEVICES", "0").partition(",")[0]  # `train` would use all
     environment = {
         **os.environ,

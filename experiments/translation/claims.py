@@ -1,11 +1,12 @@
-"""The claims that are judged by differences between two conditions, paired by seed."""
+"""The claims that are judged by differences between conditions, paired by seed."""
 
+import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..reporting.judging import Hypothesis, Question, paired
-from .results import Result, by_condition
+from ..reporting.judging import Hypothesis, Question
+from .results import Result
 from .schedule import read_conditions
 
 MARGIN = 0.5  # BLEU
@@ -43,7 +44,8 @@ HYPOTHESES = (
         "layernorm-recipe",
         "none-recipe",
         "lower",
-        f"Figure 1: LayerNorm's training loss is below that of {_NONE} after the same number of updates",
+        f"Figure 1: LayerNorm's training loss is below that of {_NONE} after the same number of "
+        "updates",
         "-1.70 after 9,900",
         measure="train_loss",
     ),
@@ -58,21 +60,47 @@ HYPOTHESES = (
 )
 
 
+class Contrast(NamedTuple):
+    """A weighted sum of the values of some conditions, paired by seed."""
+
+    label: str
+    weights: Mapping[str, float]  # by the names of the conditions
+
+    def differences(
+        self, results: Sequence[Result], value: Callable[[Result], float]
+    ) -> list[float]:
+        """Returns its value for each seed that all its conditions have."""
+        total = dict.fromkeys(shared_seeds(results, self.weights), 0.0)
+        found = {(each.condition.name, each.seed): each for each in results}
+        for seed, (name, weight) in itertools.product(total, self.weights.items()):
+            total[seed] += weight * value(found[name, seed])
+        return list(total.values())
+
+
+def shared_seeds(results: Sequence[Result], names: Iterable[str]) -> list[int]:
+    """Returns the seeds that the conditions of all these names have."""
+    seeds: dict[str, set[int]] = {name: set() for name in names}
+    for each in results:
+        seeds.get(each.condition.name, set()).add(each.seed)
+    return sorted(set.intersection(*seeds.values()))
+
+
 def questions(
     results: Sequence[Result], hypotheses: Sequence[Hypothesis] = HYPOTHESES
 ) -> list[Question]:
     """Returns the claims whose conditions share a seed, and all that have planned seeds."""
-    done: dict[str, dict[int, Result]] = {}
-    for each in results:
-        done.setdefault(each.condition.name, {})[each.seed] = each
-    conditions = [*read_conditions(), *by_condition(results)]
+    conditions = [*read_conditions(), *(each.condition for each in results)]
     labels = {condition.name: condition.label for condition in conditions}
     found = []
     for asked in hypotheses:
+        label = f"{labels[asked.one]} minus {labels[asked.other]}"
+        pair = Contrast(label, {asked.one: 1, asked.other: -1})
         measure = MEASURES[asked.measure or "bleu"]
-        differences = paired(done.get(asked.one, {}), done.get(asked.other, {}), measure.value)
-        if differences or asked.planned > 2:
-            pair = f"{labels[asked.one]} minus {labels[asked.other]}"
-            common = {"differences": differences, "unit": measure.unit, "digits": measure.digits}
-            found.append(Question(**vars(asked), pair=pair, **common))
+        values = {
+            "differences": pair.differences(results, measure.value),
+            "unit": measure.unit,
+            "digits": measure.digits,
+        }
+        if values["differences"] or asked.planned > 2:
+            found.append(Question(**vars(asked), pair=label, **values))
     return found

@@ -1,24 +1,23 @@
 """A corpus: text and training options, declared in a file of `corpora/`."""
 
+import fnmatch
 import gzip
 import itertools
 import json
 import shutil
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from fnmatch import fnmatch
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from nmt.errors import UserError
-from nmt.storage.files import atomic_write
+from nmt.storage.files import write_json
 from nmt.text.parallel_text import ParallelText
 
 from ..data_sets.files import find_files
-from .baseline import execute
+from .baseline import Store, execute
 from .condition import Condition
-from .store import Store
 
 FOLDER = Path(__file__).parent / "corpora"
 LOCAL = "wmt14"  # the declaration for a folder that has none of its own
@@ -48,9 +47,6 @@ class Corpus:
     # the grid of learning rates from which each condition takes the best. Without one, all
     # conditions have that of the options
     step_sizes: Sequence[float] = ()
-    conditions: dict[str, dict[str, Any]] = field(
-        default_factory=dict
-    )  # options of single conditions, by the name of the condition
     # patterns of the names of conditions that are not trained on this corpus, as in `fnmatch`,
     # unless a condition names the corpus
     without: Sequence[str] = ()
@@ -67,17 +63,14 @@ class Corpus:
 
     @property
     def model_type(self) -> str:
-        """The architecture that is trained."""
         return self.options.get("model_type", "rnn")
 
     @property
     def parts(self) -> list[str]:
-        """The names of its texts, without endings."""
         return list(dict.fromkeys((self.train, self.valid, *self.tests.values())))
 
     @property
     def names(self) -> list[str]:
-        """The names of its files."""
         pairs = itertools.product(self.parts, self.languages)
         return [f"{part}.{language}" for part, language in pairs]
 
@@ -98,37 +91,16 @@ class Corpus:
         dictionaries = [str(folder / "vocab" / f"{side}.model") for side in ("source", "target")]
         return {**dict(files), **dict(valid), "dictionaries": dictionaries, **self.options}
 
-    def adapt(self, conditions: Sequence[Condition]) -> list[Condition]:
-        """Returns the conditions that are trained on this corpus, with the options that they have
-        there.
-
-        Raises:
-            UserError: The corpus has options for an unknown condition.
-        """
-        unknown = self.conditions.keys() - {condition.name for condition in conditions}
-        if unknown:
-            raise UserError(
-                f"{self.name} has options for {', '.join(sorted(unknown))}, which conditions/ does not have"
-            )
-        own = {
-            condition: replace(
-                condition,
-                options={**self.conditions[condition.name], **condition.options},
-                label=f"{condition.label} (own recipe)",
-            )
-            for condition in conditions
-            if condition.name in self.conditions
-        }
+    def select(self, conditions: Sequence[Condition]) -> list[Condition]:
+        """Returns the conditions that are trained on this corpus."""
+        names = [each.name for each in conditions]
+        left_out = set(itertools.chain(*(fnmatch.filter(names, each) for each in self.without)))
         return [
-            own.get(condition, condition) for condition in conditions if self._trains(condition)
+            each
+            for each in conditions
+            if self.name in each.corpora
+            or not (each.corpora or each.model_type != self.model_type or each.name in left_out)
         ]
-
-    def _trains(self, condition: Condition) -> bool:
-        if condition.corpora:
-            return self.name in condition.corpora
-        return condition.model_type == self.model_type and not any(
-            fnmatch(condition.name, pattern) for pattern in self.without
-        )
 
 
 def read_corpus(data: str) -> Corpus:
@@ -147,7 +119,8 @@ def read_corpus(data: str) -> Corpus:
                 sorted(path.stem for path in FOLDER.glob("*.json") if path.stem != LOCAL)
             )
             raise UserError(
-                f"DATA={data} is not a folder and not one of {known}; give one of these, or a folder of text"
+                f"DATA={data} is not a folder and not one of {known}; give one of these, or a "
+                "folder of text"
             )
         own = FOLDER / f"{origin.name}.json"
         declared = own if own.is_file() else FOLDER / f"{LOCAL}.json"
@@ -156,7 +129,8 @@ def read_corpus(data: str) -> Corpus:
         corpus = Corpus(name=origin.name if origin else data, origin=origin, **found)
     except (TypeError, ValueError) as error:
         raise UserError(
-            f"{declared} is not the declaration of a corpus: {error}; compare it with the other files there"
+            f"{declared} is not the declaration of a corpus: {error}; compare it with the other "
+            "files there"
         ) from None
     if not (origin or corpus.corpus):
         raise UserError(
@@ -185,8 +159,7 @@ def prepare(corpus: Corpus, store: Store) -> None:
             _copy(corpus, store)
         else:
             execute(store, "-m", "nmt", "corpus", corpus.corpus, "--to", str(text))
-        with atomic_write(done) as file:
-            json.dump(wanted, file, indent=2)
+        write_json(done, wanted)
     if not (vocabularies / "target.model").exists():
         source, target = corpus.files(corpus.train, store.work)
         given = [

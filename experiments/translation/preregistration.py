@@ -2,10 +2,9 @@
 kind."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from operator import methodcaller
 from pathlib import Path
-from statistics import mean
 from typing import Any, NamedTuple
 
 from ..reporting.differences import differences_section
@@ -13,34 +12,12 @@ from ..reporting.intervals import signed, spread, t_interval
 from ..reporting.judging import RULE, Question, judge
 from ..reporting.section import Section
 from ..reporting.writer import write_report
-from .claims import MEASURES
+from .baseline import Store
+from .claims import MEASURES, Contrast
 from .condition import Condition
 from .corpus import read_corpus
 from .results import Result, by_condition, read_results
 from .schedule import corpus_runs, read_conditions
-from .store import Store
-
-
-class Contrast(NamedTuple):
-    """A weighted sum of the values of some conditions, paired by seed."""
-
-    label: str
-    weights: Mapping[str, float]  # by the names of the conditions
-
-    def differences(
-        self, results: Sequence[Result], value: Callable[[Result], float]
-    ) -> list[float]:
-        """Returns its value for each seed that all its conditions have."""
-        found: dict[str, dict[int, float]] = {name: {} for name in self.weights}
-        for each in results:
-            if each.condition.name in found:
-                found[each.condition.name][each.seed] = value(each)
-        seeds = sorted(set.intersection(*map(set, found.values())))
-        total = dict.fromkeys(seeds, 0.0)
-        for name, weight in self.weights.items():
-            for seed in seeds:
-                total[seed] += weight * found[name][seed]
-        return list(total.values())
 
 
 class Preregistration(NamedTuple):
@@ -73,7 +50,8 @@ class Preregistration(NamedTuple):
             wanted = wanted + len(runs)
         if not results:
             return None
-        text = f"{RULE} The plan, {self.page}, was there before the first of these trainings; no seed was added later"
+        plan = f"The plan, {self.page}, was there before the first of these trainings"
+        text = f"{RULE} {plan}; no seed was added later"
         about = [
             self.about,
             *([f"Failed, and not reported: {', '.join(failed)}."] if failed else []),
@@ -115,8 +93,9 @@ class Preregistration(NamedTuple):
             name="measures",
             title="The differences in every measure",
             text=[
-                "Paired by seed, with the 95% interval and the number of seeds on the side of the mean; bold where the "
-                f"interval excludes 0. The intervals are not corrected, and change no verdict. {self.note}"
+                "Paired by seed, with the 95% interval and the number of seeds on the side of the "
+                "mean; bold where the interval excludes 0. The intervals are not corrected, and "
+                f"change no verdict. {self.note}"
             ],
             columns=["", *(MEASURES[name].unit.strip() for name in self.measures)],
             rows=conditions,
@@ -124,16 +103,13 @@ class Preregistration(NamedTuple):
         )
 
 
-def _loss(values: Sequence[float]) -> str:
-    return spread(values, 3) if all(map(math.isfinite, values)) else "a training diverged"
-
-
 def _cell(values: Sequence[float], digits: int) -> str:
     if not all(map(math.isfinite, values)):
         return "a training diverged"
     interval = t_interval(values)
     side = sum(each * interval.middle > 0 for each in values)
-    words = f"{signed(interval, digits)}, {side} of {len(values)} {'higher' if interval.middle > 0 else 'lower'}"
+    direction = "higher" if interval.middle > 0 else "lower"
+    words = f"{signed(interval, digits)}, {side} of {len(values)} {direction}"
     return f"**{words}**" if interval.excludes(0) else words
 
 
@@ -151,7 +127,8 @@ def _values(results: Sequence[Result], tests: Sequence[str]) -> Section:
         name="values",
         title="The values of each kind",
         text=[
-            "Means over the seeds of the kinds whose trainings are all done, with their standard deviation (sd)."
+            "Means over the seeds of the kinds whose trainings are all done, with their standard "
+            "deviation (sd)."
         ],
         columns=[
             "",
@@ -170,7 +147,7 @@ def _values(results: Sequence[Result], tests: Sequence[str]) -> Section:
 def _cells(condition: Condition, done: Sequence[Result], tests: Sequence[str]) -> list[str]:
     found = {name: list(map(measure.value, done)) for name, measure in MEASURES.items()}
     of_tests = [spread(list(map(methodcaller("test", test), done))) for test in tests]
-    losses = [_loss(found[name]) for name in ("valid_loss", "train_loss")]
+    losses = [spread(found[name], 3) for name in ("valid_loss", "train_loss")]
     bleu = spread(found["bleu"], 2)
     return [condition.label, str(len(done)), bleu, *of_tests, spread(found["chrf"]), *losses]
 
@@ -184,12 +161,3 @@ def _value(condition: Condition, result: Result) -> dict[str, Any]:
         **{name: MEASURES[name].value(result) for name in names},
         "seconds": result.log["validations"][-1]["seconds"],
     }
-
-
-def level(results: Sequence[Result], condition: str) -> str:
-    """Returns the mean BLEU of LayerNorm, a condition, in words.
-
-    An empty string before it has results.
-    """
-    found = [each.bleu for each in results if each.condition.name == condition]
-    return f"LayerNorm at {mean(found):.0f} BLEU, still improving" if found else ""

@@ -2,15 +2,6 @@
 
 from typing import NamedTuple
 
-# The paper's names of its conditions. Ours have more in their labels if they have their own recipe.
-LABELS = {
-    "baseline": "Baseline",
-    "layernorm": "LayerNorm",
-    "l2norm": "L2-Norm",
-    "rmsnorm": "RMSNorm",
-    "prmsnorm": "pRMSNorm",
-}
-
 
 class Published(NamedTuple):
     """A condition of Table 2 (Nematus) or 4, both TensorFlow."""
@@ -55,4 +46,4 @@ MINUTES = {"baseline": 111.8, "layernorm": 157.0}  # for 9,900 updates
 # Figure 4: the best validation BLEU with initial weights centred at 0.2, of the first 30
 # validations, 30,000 updates each. LayerNorm's curve has no more, and RMSNorm's goes on beyond the
 # axis.
-CENTRED = {"layernorm": 3.84, "rmsnorm": 15.98}
+CENTRED = {"LayerNorm": 3.84, "RMSNorm": 15.98}

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from .baseline import Store
 from .condition import Condition, Run
 from .corpus import Corpus
 from .runs import Training
-from .store import Store
 
 
 class Result(NamedTuple):
@@ -23,7 +23,10 @@ class Result(NamedTuple):
 
     @property
     def best(self) -> dict[str, Any]:
-        """The validation with the highest BLEU, or the lowest loss if that chooses; its model is tested."""
+        """The validation with the highest BLEU, or the lowest loss if that chooses.
+
+        Its model is tested.
+        """
         if self.log["options"].get("valid_metric") == "loss":
             return min(self.log["validations"], key=lambda each: each["valid_loss"])
         return max(self.log["validations"], key=lambda each: each["bleu"])
@@ -52,11 +55,9 @@ class Result(NamedTuple):
 
     @property
     def dev(self) -> float:
-        """BLEU of the best validation."""
         return self.best["bleu"]
 
     def test(self, name: str) -> float:
-        """Returns the BLEU of a test set."""
         return self.log["tests"][name]["bleu"]
 
 

@@ -1,24 +1,24 @@
 """Makes one run and writes its log: options, validations, and BLEU of the test sets."""
 
 import itertools
-import json
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import sacrebleu
 
 from nmt.errors import UserError
-from nmt.storage.files import atomic_write
+from nmt.storage.files import atomic_write, read_json, write_json
 from nmt.text.lines import read_lines
 
-from ..runs.machine import usable_cores
-from .baseline import commit_of, execute
+from ..reporting.speed import PROCESSES
+from ..runs.store import gflops, usable_cores
+from .baseline import Store, commit_of, execute
 from .condition import Run
 from .corpus import Corpus
-from .store import Store
 
 
 class Training(NamedTuple):
@@ -30,7 +30,6 @@ class Training(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of its log."""
         return self.run.name
 
     @property
@@ -61,7 +60,6 @@ class Training(NamedTuple):
         }
 
     def options_of(self, log: Mapping[str, Any]) -> dict[str, Any]:
-        """Returns these values of a log."""
         return {
             **log["options"],
             "centre": log["centre"],
@@ -69,20 +67,17 @@ class Training(NamedTuple):
             "tests": sorted(log["tests"]),
         }
 
-    def read_json(self, name: str) -> dict[str, Any]:
-        """Returns the content of a JSON file of its model."""
-        return json.loads((self.store.model(self.run) / f"{name}.json").read_text(encoding="utf-8"))
-
     @property
     def whole(self) -> bool:
         """Whether it has ended.
 
         Its status does not tell: it fails at its end if it diverged, which is a result too.
         """
-        if not (self.store.model(self.run) / "progress.json").exists():
+        model = self.store.model(self.run)
+        if not (model / "progress.json").exists():
             return False
-        progress = self.read_json("progress")
-        options = self.read_json("config")
+        progress = read_json(model / "progress.json")
+        options = read_json(model / "config.json")
         return (
             progress["update"] >= options["finish_after"]
             or progress["bad_validations"] >= options["patience"]
@@ -96,7 +91,7 @@ def make_all(runs: Sequence[Run], corpus: Corpus, store: Store) -> dict[str, str
     """
     failed = store.make_all(
         [Training(run, corpus, store) for run in runs],
-        lambda training, _: make(training),
+        make,
         corpus.minutes,
     )
     for run in runs:
@@ -115,8 +110,7 @@ def make(training: Training) -> dict[str, Any]:
     store.run(run).mkdir(parents=True, exist_ok=True)
     config = store.run(run) / "options.json"
     model = store.model(run)
-    with atomic_write(config) as file:
-        json.dump(training.given, file, indent=2)
+    write_json(config, training.given)
 
     def call(*arguments: str) -> None:
         execute(store, "-m", *arguments, output=store.run(run) / "output.txt")
@@ -142,7 +136,7 @@ def make(training: Training) -> dict[str, Any]:
         found = store.run(run) / "mean_shares.json"
         text = ["--source", source, "--target", target, "--to", str(found)]
         call("experiments.translation.inside.mean_shares", "--model", str(model), *text)
-        log["mean_share"] = json.loads(found.read_text(encoding="utf-8"))
+        log["mean_share"] = read_json(found)
     return log
 
 
@@ -177,7 +171,8 @@ def _lines(path: str | os.PathLike) -> list[str]:
 def _describe(training: Training) -> dict[str, Any]:
     """Returns the log without the results on the test sets."""
     run = training.run
-    progress = training.read_json("progress")
+    model = training.store.model(run)
+    progress = read_json(model / "progress.json")
     return {
         "row": run.condition.name,
         "label": run.condition.label,
@@ -188,7 +183,7 @@ def _describe(training: Training) -> dict[str, Any]:
         "step_size_chosen": run.step_size is not None,
         "validations": progress["validations"],
         "skipped": progress["skipped"],
-        "versions": training.read_json("versions"),
+        "versions": read_json(model / "versions.json"),
         "commit": commit_of(training.store),
         "cores": usable_cores(),
         "tests": {},
@@ -206,3 +201,49 @@ def portable(options: dict[str, Any]) -> dict[str, Any]:
         key: list(map(name, value)) if isinstance(value, list) else name(value)
         for key, value in options.items()
     }
+
+
+AGAIN = "layernorm 2"  # the name of LayerNorm's second model
+_BENCHMARK = ("benchmarks/training.py", "--batches", "6", "--rounds", "30")
+
+
+def measure_seconds(kinds: Collection[str], corpus: Corpus, store: Store) -> None:
+    """Times the updates of all kinds in turn, in several processes. Nothing else should run at that
+    time.
+
+    LayerNorm is timed twice, to show the noise.
+
+    Args:
+        kinds: Kinds of normalization. If one of them is new, all are timed again.
+        corpus: The corpus whose batches are used.
+        place: Where the patched copy and the logs are.
+
+    Raises:
+        UserError: The benchmark failed.
+    """
+    processes = [
+        each
+        for each in store.read_times()
+        if not {*kinds, AGAIN} - each["updates"]["float32"].keys()
+    ]
+    options = store.work / "options.json"
+    found = store.work / "times.json"
+    write_json(options, corpus.training(store.work))
+    given = [
+        "--baseline",
+        str(store.baseline),
+        "--kinds",
+        *kinds,
+        "layernorm",
+        "--config",
+        str(options),
+        "--json",
+    ]
+    while len(processes) < PROCESSES:
+        print("measuring times", file=sys.stderr)
+        before = gflops()
+        execute(store, *_BENCHMARK, *given, str(found))
+        measured = read_json(found)
+        checks = [before, gflops()]
+        processes.append({**measured, "commit": commit_of(store), "gflops": checks})
+        store.write_times(processes)

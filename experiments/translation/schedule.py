@@ -1,11 +1,13 @@
 """Lists the runs: every condition with every seed, and the grid of learning rates."""
 
+import importlib
 import itertools
+import pkgutil
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from nmt.errors import UserError
 
-from ..runs.run import GRID_SEED, conditions_of
+from ..runs.run import GRID_SEED
 from . import conditions
 from .condition import Condition, Run
 from .corpus import Corpus
@@ -18,13 +20,16 @@ def read_conditions() -> list[Condition]:
         UserError: Two conditions have the same name, or a condition that builds its norm has the
             name of another condition's kind.
     """
-    found = conditions_of(conditions)
-    taken = {condition.name for condition in found if condition.build} & {
-        condition.kind for condition in found
-    }
+    found = list(conditions.CONDITIONS)
+    for file in sorted(module.name for module in pkgutil.iter_modules(conditions.__path__)):
+        found += importlib.import_module(f"{conditions.__name__}.{file}").CONDITIONS
+    names = [condition.name for condition in found]
+    kinds = {condition.kind for condition in found}
+    taken = {each.name for each in found if names.count(each.name) > 1}
+    taken |= {each.name for each in found if each.build and each.name in kinds}
     if taken:
         raise UserError(
-            f"{', '.join(sorted(taken))} is the kind of another row; give the new row another name"
+            f"{', '.join(sorted(taken))}: another row has this name or kind; choose another name"
         )
     return found
 
@@ -56,7 +61,7 @@ def seed_runs(
 
 def corpus_runs(corpus: Corpus) -> list[Run]:
     """Returns the runs of a corpus whose conditions all have the learning rate of its options."""
-    return list(seed_runs(dict.fromkeys(corpus.adapt(read_conditions())), corpus.seeds))
+    return list(seed_runs(dict.fromkeys(corpus.select(read_conditions())), corpus.seeds))
 
 
 def grid_runs(conditions: Iterable[Condition], step_sizes: Sequence[float]) -> list[Run]:

@@ -1,33 +1,36 @@
 """Trains every condition on a corpus, measures, and reports: the task `translation`."""
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
 from nmt.errors import UserError
 from nmt.storage.files import exclusive
 
-from ..invariance import section as invariance
-from ..invariance.measure import measure_invariance
+from ..invariance import task as invariance
 from ..reporting.differences import differences_section
 from ..reporting.judging import RULE, judge
-from ..reporting.section import Section
+from ..reporting.section import Claim, Section
 from ..reporting.writer import told, write_report
 from ..runs.store import ROOT
-from .baseline import make_baseline
+from .baseline import Store, make_baseline
 from .claims import questions
 from .corpus import Corpus, prepare, read_corpus
-from .measure import measure_seconds
 from .preregistrations import PREREGISTRATIONS, preregistration_of
 from .results import Result, choose, read_results
-from .runs import make_all
+from .runs import make_all, measure_seconds
 from .schedule import corpus_runs, grid_runs, read_conditions, seed_runs
-from .sections import centre, curves, initial_scale, partial, quality, shared, speed
-from .store import Store
+from .sections import curves, figures, quality, shared
 
 _DATA = "demo"  # by default
 _MEASURE = "BLEU is over all test sets; the training loss is the last, and dev BLEU the best."
+_SIZES = {
+    "transformer_enc_depth": "encoder layers",
+    "transformer_dec_depth": "decoder layers",
+    "transformer_num_heads": "heads",
+    "transformer_ffn_hidden_size": "units in the feed-forwards",
+}
 _MODELS = {"rnn": "RNNSearch as in Nematus", "transformer": "A Transformer"}
 
 
@@ -78,22 +81,34 @@ def report(corpus: Corpus, store: Store, failed: Sequence[str] = ()) -> bool:
     Raises:
         UserError: A log is of a training with other options.
     """
-    conditions = corpus.adapt(read_conditions())
+    conditions = corpus.select(read_conditions())
     grid = read_results(grid_runs(conditions, corpus.step_sizes), corpus, store)
     runs = list(seed_runs(choose(conditions, grid, corpus.step_sizes), corpus.seeds))
     results = read_results(runs, corpus, store)
     if results:
         wanted = sum(min(condition.seeds, corpus.seeds) for condition in conditions)
-        about, facts = _describe(corpus, results, grid, wanted, failed)
-        sections = _sections(results, grid, corpus, store)
-        title = f"RMSNorm in translation: {corpus.title}"
-        write_report(store.report, title, about, facts, sections)
+        trained, measured = _describe(corpus, results, grid, wanted)
+        missing = [f"Failed, and not reported: {', '.join(failed)}."] if failed else []
+        facts = {
+            "corpus": corpus.name,
+            "about": list(corpus.remarks),
+            "options": corpus.options,
+            "failed": failed,
+            **measured,
+        }
+        write_report(
+            store.report,
+            f"RMSNorm in translation: {corpus.title}",
+            [trained, *missing, *corpus.remarks],
+            facts,
+            _sections(results, grid, corpus, store),
+        )
     return bool(results)
 
 
 def _make(corpus: Corpus, store: Store, seeds: Collection[int]) -> dict[str, str]:
     """Trains and measures what is not done yet; returns the reason of each failure, by name."""
-    conditions = corpus.adapt(read_conditions())
+    conditions = corpus.select(read_conditions())
     with exclusive(store.work):
         make_baseline(store)
         prepare(corpus, store)
@@ -104,7 +119,8 @@ def _make(corpus: Corpus, store: Store, seeds: Collection[int]) -> dict[str, str
         failed |= make_all(runs, corpus, store)
         if seeds or preregistration_of(corpus.name):  # a plan judges no times
             return failed
-        # Do not time a norm that a condition builds if its training failed: the norm may be the reason.
+        # Do not time a norm that a condition builds if its training failed: the norm may be the
+        # reason.
         timed = [
             run.condition
             for run in runs
@@ -119,60 +135,36 @@ def _make(corpus: Corpus, store: Store, seeds: Collection[int]) -> dict[str, str
 
 
 def _describe(
-    corpus: Corpus,
-    results: Sequence[Result],
-    grid: Sequence[Result],
-    count: int,
-    failed: Sequence[str],
-) -> tuple[list[str], dict[str, Any]]:
-    """Returns the beginning of the report, in words and as JSON."""
+    corpus: Corpus, results: Sequence[Result], grid: Sequence[Result], count: int
+) -> tuple[str, dict[str, Any]]:
+    """Returns what was trained, in words, and the facts of the report."""
     logs = [result.log for result in [*results, *grid]]
     options = corpus.options
-    commits = sorted({log["commit"] for log in logs})
-    cores = sorted({log["cores"] for log in logs})
     versions = {}
     for name in logs[0]["versions"]:
         versions[name] = sorted({log["versions"][name] for log in logs})
-    libraries = ", ".join(f"{name} {' and '.join(found)}" for name, found in versions.items())
-    lengths = sorted({each.log["options"]["finish_after"] for each in results})
-    updates = " or ".join(f"{each:,}" for each in lengths)
-    step_size = (
-        "a learning rate for each row"
-        if corpus.step_sizes
-        else f"learning rate {options['learning_rate']:g}"
-    )
-    besides = f", besides {len(grid)} that choose learning rates" if grid else ""
-    about = [
-        f"{_MODELS[corpus.model_type]}, {_sizes(options)}, "
-        f"vocabularies of {corpus.vocabulary_size:,}, batches of {options['batch_size']}, "
-        f"{updates} updates of Adam with {step_size}. {len(results)} of {count} trainings "
-        f"are done{besides}, on at most {' and '.join(map(str, cores))} processor cores, "
-        f"with commit {', '.join(commits)} and {libraries}.",
-        *([f"Failed, and not reported: {', '.join(failed)}."] if failed else []),
-        *corpus.remarks,
-    ]
     facts = {
-        "corpus": corpus.name,
-        "about": list(corpus.remarks),
-        "options": options,
-        "rows": corpus.conditions,
-    }
-    return about, {
-        **facts,
-        "failed": failed,
-        "commits": commits,
+        "commits": sorted({log["commit"] for log in logs}),
         "versions": versions,
-        "cores": cores,
+        "cores": sorted({log["cores"] for log in logs}),
     }
-
-
-def _sizes(options: Mapping[str, Any]) -> str:
-    """Returns the sizes of the model in words, those of a Transformer as far as the options have them."""
-    names = {"encoder layers": "enc_depth", "decoder layers": "dec_depth", "heads": "num_heads"}
-    names["units in the feed-forwards"] = "ffn_hidden_size"
-    given = {words: options.get(f"transformer_{name}") for words, name in names.items()}
-    found = [f"embedding {options['embedding_size']}", f"state {options['state_size']}"]
-    return ", ".join([*found, *(f"{number} {words}" for words, number in given.items() if number)])
+    libraries = [f"{name} {' and '.join(found)}" for name, found in versions.items()]
+    lengths = sorted({each.log["options"]["finish_after"] for each in results})
+    step_size = f"learning rate {options['learning_rate']:g}"
+    if corpus.step_sizes:
+        step_size = "a learning rate for each row"
+    besides = f", besides {len(grid)} that choose learning rates" if grid else ""
+    sizes = [f"embedding {options['embedding_size']}", f"state {options['state_size']}"]
+    sizes += [f"{options[name]} {words}" for name, words in _SIZES.items() if name in options]
+    return (
+        f"{_MODELS[corpus.model_type]}, {', '.join(sizes)}, "
+        f"vocabularies of {corpus.vocabulary_size:,}, batches of {options['batch_size']}, "
+        f"{' or '.join(f'{each:,}' for each in lengths)} updates of Adam with {step_size}. "
+        f"{len(results)} of {count} trainings are done{besides}, on at most "
+        f"{' and '.join(map(str, facts['cores']))} processor cores, "
+        f"with commit {', '.join(facts['commits'])} and {', '.join(libraries)}.",
+        facts,
+    )
 
 
 def _sections(
@@ -184,12 +176,21 @@ def _sections(
         quality.section(results),
         differences_section(judge(questions(results)), f"{RULE} {_MEASURE}"),
         shared.step_sizes(grid),
-        speed.section(results, times),
+        shared.speed_of(results, times),
         curves.section(results, times),
-        centre.section(results),
-        partial.section(results),
+        figures.centre_section(results),
+        figures.partial_section(results),
         shared.mean_share(results),
-        invariance.section(measure_invariance()) if corpus.model_type == "rnn" else None,
-        initial_scale.section(store.read_file("initial_scale")),
+        invariance.section(invariance.measure_invariance()) if corpus.model_type == "rnn" else None,
+        _initial_scale(store),
     ]
     return [section for section in found if section]
+
+
+def _initial_scale(store: Store) -> Section | None:
+    """Returns the section of the norms of untrained models, measured once for `multi30k`."""
+    written = store.read_file("initial_scale_section")
+    if not written:
+        return None
+    written["claims"] = [Claim(*each) for each in written["claims"]]
+    return Section("initial_scale", data=store.read_file("initial_scale"), **written)

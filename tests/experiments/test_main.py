@@ -30,21 +30,19 @@ def test_a_task_is_a_folder_with_a_task_file(tasks, capsys):
 
 
 def test_an_unknown_task_is_refused(tasks):
-    with pytest.raises(UserError, match="TASK=three is unknown; choose one of one, two"):
+    with pytest.raises(UserError, match=r"TASK=three is unknown; .* one, two"):
         command.reproduce("three", "", so_far=False)
 
 
 def test_seeds_are_chosen_in_translation_alone(tasks):
-    with pytest.raises(
-        UserError, match="--seeds is for translation; TASK=one trains all its seeds"
-    ):
+    with pytest.raises(UserError, match="TASK=one trains all its seeds"):
         command.reproduce("one", "", so_far=False, seeds=[1])
 
 
 def test_a_task_that_has_filled_the_memory_goes_on_in_a_new_process(tasks, monkeypatch, tmp_path):
     (tmp_path / "experiments" / "full").mkdir()
     (tmp_path / "experiments" / "full" / "task.py").write_text(
-        "from experiments.runs.machine import Restart\n\nDATA = ''\n\n\n"
+        "from experiments.runs.store import Restart\n\nDATA = ''\n\n\n"
         "def reproduce(data, so_far):\n    raise Restart\n"
     )
     started = []

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -10,16 +11,13 @@ import pytest
 pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")
 
-from experiments.archive import ARCHIVE, read_archive, write_archive
+
+from experiments import publish as command
 from experiments.overview import RESULTS
-from experiments.publish import publish
+from experiments.publish import ARCHIVE, publish, read_archive, unpack, write_archive
 from nmt.errors import UserError
 
 KEPT = sorted(path.parent.name for path in RESULTS.glob("*/report.md"))
-
-
-def test_there_are_some():
-    assert KEPT
 
 
 NUMBER = re.compile(r"(?<![\w.])(-?\d+(?:\.\d+)?(?:e-?\d+)?)(?![\w.])")
@@ -30,7 +28,7 @@ def test_a_kept_report_follows_from_its_logs(name, tmp_path):
     """A picture that the report has no more is removed."""
     (tmp_path / name).mkdir()
     shutil.copy(RESULTS / name / ARCHIVE, tmp_path / name)
-    if (remarks := RESULTS / name / "remarks.md").exists():
+    for remarks in (RESULTS / name).glob("remarks.md"):
         shutil.copy(remarks, tmp_path / name)
     (tmp_path / name / "of_an_earlier_report.png").touch()
     publish(name, tmp_path, tmp_path)
@@ -50,7 +48,7 @@ def test_a_kept_report_follows_from_its_logs(name, tmp_path):
 
 
 def test_a_folder_without_logs_of_a_corpus_is_refused(tmp_path):
-    with pytest.raises(UserError, match="no log of a training that demo declares"):
+    with pytest.raises(UserError, match="that demo declares; train some"):
         publish("demo", tmp_path, tmp_path)
     assert not (tmp_path / "demo").exists()
 
@@ -80,3 +78,33 @@ def test_a_log_that_is_refused_leaves_the_kept_ones_as_they_are(tmp_path):
         publish("skip_thoughts", tmp_path, tmp_path / "new")
     assert [path.name for path in (tmp_path / "skip_thoughts").iterdir()] == [ARCHIVE]
     assert (tmp_path / "skip_thoughts" / ARCHIVE).read_bytes() == before
+
+
+def test_every_log_is_unpacked_and_a_file_that_is_there_stays(tmp_path):
+    kept = read_archive(RESULTS / "draw")
+    name = next(iter(kept))
+    (tmp_path / "draw").mkdir()
+    (tmp_path / "draw" / f"{name}.json").write_text('{"newer": 1}')
+    unpack(kept, "draw", tmp_path)
+    found = {path.stem: json.loads(path.read_text()) for path in (tmp_path / "draw").iterdir()}
+    assert found == {**kept, name: {"newer": 1}}
+
+
+def test_logs_of_a_plan_are_unpacked_for_its_corpora_by_the_command(monkeypatch, tmp_path):
+    monkeypatch.setattr(command, "LOGS", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["publish", "--unpack", "planned"])
+    command.main()
+    found = {path.relative_to(tmp_path).as_posix() for path in tmp_path.glob("*/*.json")}
+    kept = read_archive(RESULTS / "planned")
+    assert found == {f"{name.partition('-')[0]}/{name}.json" for name in kept}
+
+
+@pytest.mark.parametrize("arguments", [[], ["multi30k_rnn"], ["--unpack", "draw"]])
+def test_a_mistake_has_status_2_and_makes_nothing(arguments, monkeypatch, tmp_path, capsys):
+    (tmp_path / "draw").touch()  # a file in the place of the folder
+    monkeypatch.setattr(command, "LOGS", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["publish", *arguments])
+    with pytest.raises(SystemExit, match="2"):
+        command.main()
+    assert "File exists" in capsys.readouterr().err or "draw" not in arguments
+    assert len(list(tmp_path.iterdir())) == 1

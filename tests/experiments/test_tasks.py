@@ -19,11 +19,11 @@ from experiments.data_sets.arrays import Labelled, Parts
 from experiments.draw.task import binarize
 from experiments.order_embeddings import data as order_embeddings
 from experiments.reader import data as reader
-from experiments.runs.fitting import train
+from experiments.runs.experiment import train
 from experiments.runs.run import Run, Setting
 from experiments.skip_thoughts import data as skip_thoughts
 from nmt.errors import UserError
-from tests.experiments.data_sets.digits import folder  # noqa: F401  a fixture
+from tests.experiments.data_sets.digits import digits  # noqa: F401  a fixture
 from tests.experiments.runs.conftest import reproduce_whole
 
 ROOT = Path(__file__).parents[2]
@@ -70,8 +70,8 @@ def sentences(count):
 
 GRU = {"input_gates", "input_proposal", "state_gates", "state_proposal"}
 LSTM = ("input", "state", "carry")
-WRITERS = {f"{name} {what}" for name in ("first", "second") for what in LSTM}
-READERS = {f"{name} {what}" for name in ("passage", "question") for what in LSTM}
+WRITERS = {f"first {what}" for what in LSTM} | {f"second {what}" for what in LSTM}
+READERS = {f"passage {what}" for what in LSTM} | {f"question {what}" for what in LSTM}
 # Of each task: what makes its data, the sizes of its networks, what a validation measures, and the
 # norms.
 TASKS = {
@@ -82,12 +82,12 @@ TASKS = {
         {"nll", "error"},
         {f"conv_{n}" for n in range(1, 10)},
     ),
-    "draw": ("Drawers", pixels, [(4, 2, 2)], {"bound"}, {"encoder", "decoder"}),
+    "draw": ("Drawers", pixels, [4, 2, 2], {"bound"}, {"encoder", "decoder"}),
     "handwriting": ("Writers", lines, [4], {"nll"}, WRITERS),
     "mnist": ("Classifiers", images(16), [6], {"nll", "error"}, {"hidden_1", "hidden_2"}),
     "order_embeddings": ("Embeddings", captions, [4, 3], {"missed", "image_rank"}, GRU),
-    "reader": ("Readers", questions, [(3, 4)], {"nll", "error"}, READERS),
-    "skip_thoughts": ("SkipThoughts", sentences, [(3, 4)], {"nats"}, GRU),
+    "reader": ("Readers", questions, [3, 4], {"nll", "error"}, READERS),
+    "skip_thoughts": ("SkipThoughts", sentences, [3, 4], {"nats"}, GRU),
 }
 PUBLISHED_TIMES = {"cifar10", "order_embeddings", "reader"}
 
@@ -98,8 +98,6 @@ def task_of(name):
 
 def networks_of(name):
     kind, make, sizes, *_ = TASKS[name]
-    module = importlib.import_module(f"experiments.{name}.model")
-    sizes = [module.Sizes(*size) if hasattr(module, "Sizes") else size for size in sizes]
     return getattr(task_of(name), kind)(Parts(*map(make, (30, 20, 20))), *sizes)
 
 
@@ -143,7 +141,7 @@ def test_everything_is_trained_measured_and_reported_once(name, tmp_path):
 def test_a_log_has_losses_validations_and_shares(name, tmp_path):
     *_, measured, norms = TASKS[name]
     networks = networks_of(name)
-    log = train(Run(conditions_of(name)["rmsnorm"], SETTING, 1, 0.01), networks, tmp_path)
+    log = train(Run(conditions_of(name)["rmsnorm"], SETTING, 1, 0.01), networks)
     assert [each["update"] for each in log["train"]] == [2, 4]
     tested = measured | {f"test_{key}" for key in measured}
     assert {"update", *tested} <= log["validations"][0].keys()
@@ -184,8 +182,7 @@ import importlib, sys
 sys.modules["tensorflow"] = sys.modules["filelock"] = None
 for name in {list(TASKS)}:
     importlib.import_module(f"experiments.{{name}}.model")
-from experiments.mnist.model import build_model
-from experiments.mnist.conditions import CONDITIONS
+from experiments.mnist.model import CONDITIONS, build_model
 import numpy as np
 model = build_model(CONDITIONS[2], 0.001, 1, 4, 6)
 assert np.isfinite(model.train_on_batch(np.ones((2, 4)), np.ones(2))).all()
@@ -198,13 +195,13 @@ assert np.isfinite(model.train_on_batch(np.ones((2, 4)), np.ones(2))).all()
     assert done.returncode == 0, done.stderr
 
 
-def test_images_are_binarized_by_their_brightness_and_always_the_same(folder):  # noqa: F811
-    found = binarize(str(folder), training=60)
+def test_images_are_binarized_by_their_brightness_and_always_the_same(digits):  # noqa: F811
+    found = binarize(str(digits), training=60)
     assert [len(part) for part in found] == [60, 20, 20]
     assert set(np.unique(found.train)) == {0.0, 1.0}
     bright = found.train[np.arange(60), np.arange(60) % 10]
     assert bright.min() == 1  # pixels of brightness 255
-    np.testing.assert_array_equal(found.train, binarize(str(folder), training=60).train)
+    np.testing.assert_array_equal(found.train, binarize(str(digits), training=60).train)
 
 
 def test_inputs_of_handwriting_are_the_points_before_the_targets():

@@ -22,7 +22,10 @@ _LONGER = {"learning_rate": 0.003, "finish_after": 1800, "valid_freq": 300}
 def _row(
     position: str, kind: str, name: str = "", label: str = "", seeds: int = 3, **options: float
 ) -> Condition:
-    """Returns a condition; `name` and `label` are added to its own, and `options` to that of its position."""
+    """Returns a condition.
+
+    `name` and `label` are added to its own, and `options` to that of its position.
+    """
     return Condition(
         f"{position}-{kind}{name}",
         f"{_KINDS[kind]} ({position}{label})",

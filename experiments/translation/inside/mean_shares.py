@@ -9,7 +9,6 @@ removes. It is measured in the untrained model and in every model that `train --
 """
 
 import argparse
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from experiments.runs.probes import share_of_mean
 from nmt.model.layers import Block
 from nmt.normalization import Normalization, build_normalization
 from nmt.storage.checkpoints import kept_checkpoints, load_checkpoint
-from nmt.storage.files import atomic_write
+from nmt.storage.files import write_json
 from nmt.system import System, build_system, load_system
 from nmt.text.batches import pad, ragged
 from nmt.text.datasets import ValidationData
@@ -47,12 +46,11 @@ def measure_shares(system: System, text: ParallelText) -> dict[str, float]:
     for pair in pairs[:: max(1, data.pairs // SENTENCES)]:
         source, target = (pad(ragged([ids])) for ids in pair)
         system.model.costs(*source, *target)
-    return {path: share_of_mean(_rows(inputs)) for path, inputs in norms.items()}
-
-
-def _rows(inputs: list[tf.Tensor]) -> np.ndarray:
-    """Returns the rows of all inputs, `[rows, units]`."""
-    return np.concatenate([np.reshape(x, [-1, x.shape[-1]]) for x in inputs])
+    found = {}
+    for path, inputs in norms.items():
+        rows = np.concatenate([np.reshape(x, [-1, x.shape[-1]]) for x in inputs])  # [rows, units]
+        found[path] = share_of_mean(rows)
+    return found
 
 
 def record_inputs(model: keras.Model, normalization: Normalization) -> dict[str, list[tf.Tensor]]:
@@ -118,8 +116,7 @@ def main() -> None:
     )
     options = parser.parse_args()
     measured = _by_update(options.model, ParallelText(options.source, options.target))
-    with atomic_write(options.to) as file:
-        json.dump(measured, file, indent=2)
+    write_json(options.to, measured)
 
 
 if __name__ == "__main__":

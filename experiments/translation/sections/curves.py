@@ -49,30 +49,32 @@ def section(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) -
     timed = processes[0]["updates"]["float32"] if processes else {}
     rnn = next(iter(conditions)).model_type == "rnn"
     published = "; ".join(
-        f"{name} {first:.2f} at first, {last:.2f} after 9,900 updates, which take {MINUTES[name]} minutes"
+        f"{name} {first:.2f} at first, {last:.2f} after 9,900 updates, which take {MINUTES[name]} "
+        "minutes"
         for name, (first, last) in LOSS.items()
     )
+    rows = []
+    for condition, found in curves.items():
+        means = [f"{mean(found[at]):.1f}" if at in found else "" for at in updates]
+        rows.append([condition.label, *means])
     return Section(
         name="curves",
         title="Learning curves" + " (Figures 1 and 2)" * rnn,
         text=[
-            "BLEU on the dev set by update, the mean over the seeds. The picture shades the range of the seeds. Time "
-            "is the number of updates times their measured seconds, without validations."
+            "BLEU on the dev set by update, the mean over the seeds. The picture shades the range "
+            "of the seeds. Time is the number of updates times their measured seconds, without "
+            "validations."
             + f" The training loss of the paper's Figure 1, on other text: {published}."
             * rnn
         ],
         columns=["dev BLEU after N updates", *(f"N = {update:,}" for update in updates)],
-        rows=[[condition.label, *_means(found, updates)] for condition, found in curves.items()],
+        rows=rows,
         data={
             condition.name: {"bleu": found, "train_loss": losses[condition]}
             for condition, found in curves.items()
         },
         plot=lambda figure: _plot(figure, curves, losses, timed),
     )
-
-
-def _means(curve: Curve, updates: Sequence[int]) -> list[str]:
-    return [f"{mean(curve[update]):.1f}" if update in curve else "" for update in updates]
 
 
 def _plot(

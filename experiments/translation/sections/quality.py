@@ -32,8 +32,9 @@ def section(results: Sequence[Result]) -> Section | None:
         name=table.lower().replace(" ", ""),
         title=f"Translation quality ({table})",
         text=[
-            f"BLEU: sacreBLEU `{signature}`, cased and detokenised, beam size {beam}. With several seeds, it is their "
-            "mean with the standard deviation (sd). The checkpoint of the best validation is tested.",
+            f"BLEU: sacreBLEU `{signature}`, cased and detokenised, beam size {beam}. With "
+            "several seeds, it is their mean with the standard deviation (sd). The checkpoint of "
+            "the best validation is tested.",
             *_on_options(conditions),
         ],
         columns=list(cells[0]),
@@ -63,8 +64,10 @@ def _on_failure(conditions: dict[Condition, list[Result]]) -> list[Claim]:
         Claim(
             "Table 4: a Transformer without a norm fails to train",
             "it fails",
-            f"best dev BLEU {', '.join(f'{bleu:.1f}' for bleu in found)}, {len(found)} seeds, {updates:,} updates",
-            f"{'shown' if max(found) < _FAILED else 'the opposite'} for {updates:,} updates and these initial weights",
+            f"best dev BLEU {', '.join(f'{bleu:.1f}' for bleu in found)}, {len(found)} seeds, "
+            f"{updates:,} updates",
+            f"{'shown' if max(found) < _FAILED else 'the opposite'} for {updates:,} updates and "
+            "these initial weights",
         )
     ]
 
@@ -78,21 +81,17 @@ def _on_options(conditions: dict[Condition, list[Result]]) -> list[str]:
     labels: dict[str, list[str]] = {}  # by their options
     for condition, done in conditions.items():
         labels.setdefault(differences(done[0], conditions[usual][0]), []).append(condition.label)
-    own = "; ".join(f"{_with(names)} {options}" for options, names in labels.items() if options)
-    return (
-        [f"All rows have the options of {usual.label}, apart from the norm. Exceptions: {own}."]
-        if own
-        else []
-    )
-
-
-def _with(labels: Sequence[str]) -> str:
-    """Returns the beginning of a sentence on what these conditions have."""
-    return (
-        f"{labels[0]} has"
-        if len(labels) == 1
-        else f"{', '.join(labels[:-1])} and {labels[-1]} have"
-    )
+    own = []
+    for options, names in labels.items():
+        several = f"{', '.join(names[:-1])} and {names[-1]} have"
+        if options:
+            own.append(f"{several if names[1:] else f'{names[0]} has'} {options}")
+    if not own:
+        return []
+    return [
+        f"All rows have the options of {usual.label}, apart from the norm. "
+        f"Exceptions: {'; '.join(own)}."
+    ]
 
 
 def _cells(condition: Condition, done: Sequence[Result], found: Scores) -> dict[str, str]:

@@ -1,1 +1,1 @@
-from tests.experiments.data_sets.digits import folder  # noqa: F401  a fixture
+from tests.experiments.data_sets.digits import digits  # noqa: F401  a fixture

@@ -33,13 +33,6 @@ def test_plain_and_compressed_novels_are_read_by_name(tmp_path):
     }
 
 
-def test_a_novel_that_comes_twice_is_named(tmp_path):
-    for name in ("Emma.txt", "Emma.vol1.txt", "Emma.txt.gz"):
-        (tmp_path / name).write_text("")
-    with pytest.raises(UserError, match=r"has Emma twice, plain and as \.gz; remove one of them"):
-        read_novels(str(tmp_path))
-
-
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [

@@ -18,7 +18,7 @@ def arrays():
         "pen_up": (generator.random(points) < 0.05).astype(np.uint8),
         "lengths": lengths,
         "names": np.array(
-            [f"a{form:02d}-000u-{line:02d}" for form in range(FORMS) for line in (1, 2)]
+            [f"a{form // 2:02d}-000u-{form % 2 + 1:02d}" for form in range(2 * FORMS)]
         ),
     }
 

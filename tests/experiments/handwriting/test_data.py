@@ -35,8 +35,10 @@ def test_all_lines_of_a_form_are_in_one_part(arrays, tmp_path):
     numbers = {
         tuple(arrays["pen_up"][600 * i + 1 : 600 * i + 1 + LONGEST]): i // 2 for i in range(FORMS)
     }
-    forms = [{numbers[tuple(line[:, 2])] for line in part} for part in parts]
-    assert not forms[0] & (forms[1] | forms[2]) and not forms[1] & forms[2]
+    forms = []
+    for part in parts:
+        forms.append({numbers[tuple(line[:, 2])] for line in part})
+    assert sum(map(len, forms)) == len(set().union(*forms))
 
 
 def test_a_wrong_file_is_one_line(arrays, tmp_path):
@@ -45,12 +47,9 @@ def test_a_wrong_file_is_one_line(arrays, tmp_path):
             read_lines(str(tmp_path))
         return str(error.value)
 
-    assert (
-        "must be an .npz file with dx, dy, pen_up, lengths, names, or a folder with one such file"
-        in said()
-    )
+    assert "or a folder with one such file" in said()
     (tmp_path / "lines.npz").write_bytes(b"no archive")
-    assert "lines.npz is not an .npz file with dx, dy, pen_up, lengths, names" in said()
+    assert "lines.npz is not an .npz file" in said()
     np.savez(tmp_path / "lines.npz", dx=arrays["dx"])
     assert "is not an .npz file with" in said()
     for name in ("lengths", "dx"):
@@ -60,4 +59,4 @@ def test_a_wrong_file_is_one_line(arrays, tmp_path):
         name: array[:600] if len(array) > 2 * FORMS else array[:2] for name, array in arrays.items()
     }
     np.savez(tmp_path / "lines.npz", **few)
-    assert "has 1 forms with lines of more than 500 points; 20 or more are needed" in said()
+    assert "has 1 forms with lines of more than 500" in said()

@@ -1,17 +1,15 @@
-import keras
 import numpy as np
 import pytest
 
-from experiments.handwriting import conditions
 from experiments.handwriting.model import (
     COMPONENTS,
     LEAST_DEVIATION,
     build_model,
     negative_log_likelihood,
 )
-from experiments.runs.run import conditions_of
+from experiments.runs.kinds import CELL_CONDITIONS
 
-CONDITIONS = {condition.name: condition for condition in conditions_of(conditions)}
+CONDITIONS = {condition.name: condition for condition in CELL_CONDITIONS}
 
 
 def small(condition="rmsnorm", seed=1, length=6):
@@ -93,15 +91,3 @@ def test_a_prediction_depends_on_earlier_points_alone(condition):
     before, after = (model.predict(each, verbose=0) for each in (points, changed))
     np.testing.assert_allclose(before[:, :4], after[:, :4], rtol=1e-5, atol=1e-6)
     assert np.abs(before[:, 4:] - after[:, 4:]).min(-1).max() > 0
-
-
-@pytest.mark.slow
-def test_a_trained_model_is_saved_and_loaded(tmp_path):
-    model = small()
-    points = np.random.default_rng(0).normal(size=(4, 6, 3)).astype(np.float32)
-    model.fit(points, points, verbose=0)
-    model.save(tmp_path / "model.keras")
-    loaded = keras.saving.load_model(tmp_path / "model.keras")
-    np.testing.assert_allclose(
-        loaded.predict(points, verbose=0), model.predict(points, verbose=0), rtol=1e-5
-    )

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from experiments.invariance.measure import EPSILON, TRANSFORMATIONS, measure_invariance
+from experiments.invariance.task import EPSILON, TRANSFORMATIONS, measure_invariance
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,11 @@ import pytest
 
 pytest.importorskip("scipy")
 
-from experiments.order_embeddings import conditions
 from experiments.order_embeddings.model import MARGIN, build_model, order_loss, order_penalties
-from experiments.order_embeddings.retrieval import retrieval_scores
-from experiments.runs.run import conditions_of
+from experiments.order_embeddings.task import retrieval_scores
+from experiments.runs.kinds import CELL_CONDITIONS
 
-CONDITIONS = {condition.name: condition for condition in conditions_of(conditions)}
+CONDITIONS = {condition.name: condition for condition in CELL_CONDITIONS}
 
 
 def small(condition, seed=1):
@@ -32,18 +31,6 @@ def test_embeddings_have_length_1_and_no_negative_entry():
     assert found.shape == (5, 2, 4)
     assert found.min() >= 0
     np.testing.assert_allclose((found**2).sum(-1), 1, rtol=1e-5)
-
-
-@pytest.mark.slow
-def test_a_trained_model_is_saved_and_loaded(tmp_path):
-    """An interrupted training continues from such a file."""
-    model = small(CONDITIONS["rmsnorm"])
-    inputs = [np.ones((2, 7), np.float32), np.full((2, 20), 3, np.int32)]
-    model.fit(inputs, np.zeros(2), verbose=0)
-    model.save(tmp_path / "model.keras")
-    np.testing.assert_allclose(
-        keras.saving.load_model(tmp_path / "model.keras")(inputs), model(inputs), rtol=1e-5
-    )
 
 
 def test_a_model_that_diverged_finds_nothing():

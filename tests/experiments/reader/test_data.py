@@ -23,10 +23,9 @@ TEXT = [
     for a, b in zip("XYZ" * 4, "YZX" * 4, strict=True)
 ]
 NAMES = {"X": "Xenia", "Y": "Yorick", "Z": "Zora"}
-SENTENCES = [
-    [f"word{number}", *(NAMES.get(word, word) for word in sentence[1:])]
-    for number, sentence in enumerate(TEXT)
-]
+SENTENCES = []
+for number, sentence in enumerate(TEXT):
+    SENTENCES.append([f"word{number}", *(NAMES.get(word, word) for word in sentence[1:])])
 
 
 def test_names_are_capitalized_within_sentences_and_hardly_ever_lower_case():
@@ -62,9 +61,8 @@ def test_a_question_is_a_shortened_sentence_of_its_passage_with_a_gap_for_a_name
         question = [cloze.answer if word is None else word for word in cloze.question]
         for order in itertools.permutations(NAMES.values()):
             names = dict(zip(numbers, order, strict=True))
-            passage, filled = (
-                [names.get(word, word) for word in text] for text in (cloze.passage, question)
-            )
+            passage = [names.get(word, word) for word in cloze.passage]
+            filled = [names.get(word, word) for word in question]
             whole = [
                 sentence for sentence in SENTENCES if sentence in windows(passage, len(sentence))
             ]

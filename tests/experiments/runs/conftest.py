@@ -8,11 +8,10 @@ from experiments.data_sets.arrays import Parts
 from experiments.reporting.speed import PROCESSES
 from experiments.runs.experiment import Experiment
 from experiments.runs.learning import Learning
-from experiments.runs.machine import Restart
 from experiments.runs.networks import Networks
 from experiments.runs.probes import mean_share
 from experiments.runs.run import Condition, Run, Setting
-from experiments.runs.store import LogStore
+from experiments.runs.store import LogStore, Restart
 from rmsnorm_tf import RMSNormalization
 
 SETTING = Setting("small", "small batches", batch_size=4, updates=10, window=2, validate_every=4)

@@ -7,8 +7,7 @@ pytest.importorskip("scipy")
 from experiments.reporting.speed import AGAIN, PROCESSES
 from experiments.runs import experiment
 from experiments.runs.experiment import Experiment, time_updates
-from experiments.runs.machine import Restart
-from experiments.runs.store import LogStore
+from experiments.runs.store import LogStore, Restart
 from tests.experiments.runs.conftest import EXPERIMENT, Signs
 
 

@@ -58,7 +58,3 @@ def test_a_model_predicts_the_same_from_arrays():
     np.testing.assert_allclose(
         model.predict(in_batches(inputs, batch_size=2), verbose=0), expected, rtol=1e-6
     )
-
-
-def test_autotuning_is_off():
-    assert in_batches(np.zeros(4), batch_size=2).options().autotune.enabled is False

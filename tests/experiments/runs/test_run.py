@@ -1,51 +1,14 @@
-import sys
 from dataclasses import replace
-from types import ModuleType, SimpleNamespace
-
-import pytest
 
 from experiments.runs.run import (
     SEEDS,
     Condition,
     Run,
     best_step_sizes,
-    conditions_of,
     grid_runs,
     seed_runs,
 )
-from nmt.errors import UserError
 from tests.experiments.runs.conftest import CONDITIONS, SETTING
-
-
-@pytest.fixture
-def package(monkeypatch):
-    """A package of conditions with the file `a`."""
-    found = ModuleType("package_of_conditions")
-    found.__path__ = []
-    monkeypatch.setattr("pkgutil.iter_modules", lambda path: [SimpleNamespace(name="a")])
-
-    def give(own, added):
-        found.CONDITIONS, conditions = (
-            [Condition(name, name, None) for name in names] for names in (own, added)
-        )
-        monkeypatch.setitem(
-            sys.modules, "package_of_conditions.a", SimpleNamespace(CONDITIONS=conditions)
-        )
-        return found
-
-    return give
-
-
-def test_added_rows_follow_those_of_the_paper(package):
-    found = conditions_of(package(["none", "rmsnorm"], ["mine"]))
-    assert [condition.name for condition in found] == ["none", "rmsnorm", "mine"]
-
-
-def test_row_names_are_unique(package):
-    with pytest.raises(
-        UserError, match="more than one row is named mine; give each a name of its own"
-    ):
-        conditions_of(package(["mine"], ["mine"]))
 
 
 def test_a_log_belongs_to_its_setting_and_row():
@@ -65,16 +28,14 @@ def test_the_grid_is_the_same_for_every_row():
 
 
 def test_the_best_step_size_has_the_lowest_validation():
-    runs = grid_runs(CONDITIONS[:1], [SETTING], grid := (0.1, 0.3, 0.9))
-    losses = [[0.9, 0.5], [0.8, 0.2, 0.7], [0.3]]
-    logs = {
-        run: {"validations": [{"nll": loss} for loss in found]}
-        for run, found in zip(runs, losses, strict=True)
-    }
+    grid = (0.1, 0.3, 0.9)
+    runs = grid_runs(CONDITIONS[:1], [SETTING], grid)
+    logs = {}
+    for run, losses in zip(runs, [[0.9, 0.5], [0.8, 0.2, 0.7], [0.3]], strict=True):
+        logs[run] = {"validations": [{"nll": loss} for loss in losses]}
     assert best_step_sizes(logs, "nll", grid) == {(CONDITIONS[0], SETTING): 0.3}
-    logs[Run(CONDITIONS[0], SETTING, seed=1, step_size=7.0)] = {
-        "validations": [{"nll": 0.0}]
-    }  # not of the grid
+    other = Run(CONDITIONS[0], SETTING, seed=1, step_size=7.0)  # not of the grid
+    logs[other] = {"validations": [{"nll": 0.0}]}
     assert best_step_sizes(logs, "nll", grid) == {(CONDITIONS[0], SETTING): 0.3}
     del logs[runs[0]]
     assert best_step_sizes(logs, "nll", grid) == {}

@@ -52,9 +52,7 @@ def test_frequent_words_come_first(corpus):
 def test_too_little_text_is_refused(tmp_path):
     for name in "abcd":
         (tmp_path / f"{name}.txt").write_text("One. Two.")
-    with pytest.raises(
-        UserError, match=f"has no three sentences in a row of up to {LONGEST} words"
-    ):
+    with pytest.raises(UserError, match=f"no three sentences in a row of up to {LONGEST} words"):
         read_corpus(str(tmp_path))
 
 

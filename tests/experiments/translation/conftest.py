@@ -9,11 +9,11 @@ from types import SimpleNamespace
 import pytest
 
 from experiments.translation import corpus as corpora
-from experiments.translation import measure, runs
+from experiments.translation import runs
+from experiments.translation.baseline import Store
 from experiments.translation.condition import Condition
 from experiments.translation.corpus import Corpus
 from experiments.translation.results import Result
-from experiments.translation.store import Store
 
 ROOT = Path(__file__).parents[3]
 TESTS = ("news", "web")
@@ -79,7 +79,7 @@ def times(monkeypatch):
         lambda calls, *_: ({key: rounds[key[1]] for key in calls}, dict.fromkeys(calls, 9)),
     )
     monkeypatch.setenv("TF_NUM_INTRAOP_THREADS", "1")
-    monkeypatch.setattr(measure, "gflops", lambda: 100.0)
+    monkeypatch.setattr(runs, "gflops", lambda: 100.0)
     kinds = ["none", "layernorm", "rmsnorm", "prmsnorm", "layernorm"]
     options = SimpleNamespace(kinds=kinds, dtypes=["float32"], rounds=3)
     return {
@@ -89,13 +89,6 @@ def times(monkeypatch):
     }
 
 
-# As it was measured: the mean square of one norm's input is far above epsilon.
-NORMS = {
-    "encoder.x_norm": {"units": 8, "mean_square": 1e-6, "rms": 0.3, "change": 0.75},
-    "encoder.state_norm": {"units": 8, "mean_square": 1e-2, "rms": 1.0, "change": 0.001},
-}
-SIZE = {"embedding_size": 4, "state_size": 8, "norms": {"layernorm": NORMS, "rmsnorm": NORMS}}
-INITIAL_SCALE = {"epsilon": 1e-5, "sizes": [SIZE]}
 SENTENCE = "a dog runs over the green grass ."
 
 
@@ -167,7 +160,7 @@ def ran(monkeypatch, times):
             updates = {"float32": {name: known.get(name, known["none"]) for name in names}}
             write(given["--json"], json.dumps({**times, "updates": updates}))
 
-    for module in (corpora, runs, measure):
+    for module in (corpora, runs):
         monkeypatch.setattr(module, "execute", execute)
     return commands
 

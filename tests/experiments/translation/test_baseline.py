@@ -6,8 +6,7 @@ import pytest
 
 from experiments.runs.store import ROOT
 from experiments.translation import baseline
-from experiments.translation.baseline import commit_of, execute, make_baseline
-from experiments.translation.store import Store
+from experiments.translation.baseline import Store, commit_of, execute, make_baseline
 from nmt.errors import UserError
 
 
@@ -26,7 +25,8 @@ def test_the_copy_has_all_kinds_and_all_code_that_runs_there(empty, tmp_path):
         "print(*seam.KINDS)\n"
         "partial = seam.Normalization('partial-0.125')\n"
         "print(seam.build_normalization(partial, 8, 'norm').partial)\n"
-        "print(nmt.__file__, rmsnorm_tf.__file__, experiments.__file__, benchmarks.updates.__file__, sep='\\n')\n"
+        "modules = (nmt, rmsnorm_tf, experiments, benchmarks.updates)\n"
+        "print(*(each.__file__ for each in modules), sep='\\n')\n"
     )
     execute(empty, "-c", script, output=output)
     kinds, partial, *files = output.read_text().splitlines()[-6:]
@@ -78,7 +78,7 @@ def test_a_copy_stores_its_commit(empty, tmp_path, monkeypatch, changed, plus):
 
 def test_a_failed_command_is_named_with_its_output_file(store, tmp_path):
     output = tmp_path / "output.txt"
-    with pytest.raises(UserError, match=rf"python -c .* ended with status 3; see {output}"):
+    with pytest.raises(UserError, match=rf"ended with status 3; see {output}"):
         execute(store, "-c", "print('because'); raise SystemExit(3)", output=output)
     assert output.read_text() == "because\n"
 

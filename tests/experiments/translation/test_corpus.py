@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from experiments.translation import corpus as corpora
+from experiments.translation.baseline import Store
 from experiments.translation.condition import Condition
 from experiments.translation.corpus import FOLDER, prepare, read_corpus
 from experiments.translation.schedule import read_conditions
-from experiments.translation.store import Store
 from nmt.config import make_config
 from nmt.errors import UserError
 
@@ -44,7 +44,7 @@ def declared(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.json")))
 def test_nmt_can_be_trained_on_every_declared_corpus(name, tmp_path, folder):
     corpus = read_corpus(name if name != "wmt14" else str(folder))
-    for condition in corpus.adapt(read_conditions()):
+    for condition in corpus.select(read_conditions()):
         options = {**corpus.training(tmp_path), **condition.options}
         assert make_config(options).finish_after == options["finish_after"]
     assert corpus.files(corpus.valid, tmp_path)[1] == str(tmp_path / "text" / f"{corpus.valid}.de")
@@ -68,32 +68,20 @@ def test_a_folder_has_the_declaration_of_its_name(folder, declared):
         read_corpus("wmt")
 
 
-def test_a_corpus_may_have_options_for_single_rows(declared):
-    declared("mine", conditions={"layernorm": {"learning_rate": 0.5}})
-    adapted = {
-        condition.name: condition.options
-        for condition in read_corpus("mine").adapt(read_conditions())
-    }
-    assert adapted["layernorm"] == {"learning_rate": 0.5}
-    assert adapted["baseline"] == {}
-    declared("mine", conditions={"layernom": {"learning_rate": 0.5}})
-    with pytest.raises(
-        UserError, match="mine has options for layernom, which conditions/ does not have"
-    ):
-        read_corpus("mine").adapt(read_conditions())
-
-
 def test_a_corpus_trains_the_rows_of_its_architecture_that_it_does_not_leave_out(declared):
     conditions = [Condition(name, "", kind="none") for name in ("one", "one-more", "two")]
-    declared("mine", without=["*-more"], conditions={})
-    assert [condition.name for condition in read_corpus("mine").adapt(conditions)] == ["one", "two"]
+    declared("mine", without=["*-more"])
+    assert [condition.name for condition in read_corpus("mine").select(conditions)] == [
+        "one",
+        "two",
+    ]
     transformer = Condition("three", "", kind="none", model_type="transformer")
     assert [
-        condition.name for condition in read_corpus("mine").adapt([*conditions, transformer])
+        condition.name for condition in read_corpus("mine").select([*conditions, transformer])
     ] == ["one", "two"]
     options = {**read_corpus("mine").options, "model_type": "transformer"}
-    declared("theirs", options=options, conditions={})
-    assert read_corpus("theirs").adapt([*conditions, transformer]) == [transformer]
+    declared("theirs", options=options)
+    assert read_corpus("theirs").select([*conditions, transformer]) == [transformer]
 
 
 @pytest.mark.parametrize(
@@ -112,18 +100,14 @@ def test_a_wrong_declaration_is_refused(declared, given, said):
 @pytest.mark.parametrize("data", ["nothing", "./demo", "", "/"])
 def test_data_that_is_neither_a_name_nor_a_folder_is_refused(data, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        UserError, match=f"DATA={data} is not a folder and not one of demo, multi30k, .*; give"
-    ):
+    with pytest.raises(UserError, match=f"DATA={data} is .* not one of demo, multi30k"):
         read_corpus(data)
 
 
 def test_missing_files_are_named(folder):
     (folder / "newstest2014.en").unlink()
     (folder / "train.de.gz").unlink()
-    with pytest.raises(
-        UserError, match=r"lacks train.de, newstest2014.en; put these files there, plain or as .gz"
-    ):
+    with pytest.raises(UserError, match=r"lacks train.de, newstest2014.en"):
         read_corpus(str(folder))
 
 
@@ -144,7 +128,7 @@ def test_sides_of_different_length_are_refused(folder, tmp_path, ran):
     store = Store("wmt", tmp_path)
     corpus = read_corpus(str(folder))
     for _ in range(2):
-        with pytest.raises(UserError, match=r"train.en has 39 lines and .*train.de has 40"):
+        with pytest.raises(UserError, match=r"39 lines and .*train.de has 40"):
             prepare(corpus, store)
     assert not (store.work / "text" / "done").exists()
 
@@ -182,6 +166,6 @@ def test_one_embedding_for_both_sides_has_one_vocabulary(corpus, store, ran, tie
 
 def test_a_row_may_name_the_only_corpora_that_it_is_trained_on(corpus):
     mine, other = (Condition(name, "", kind="none", corpora=(name,)) for name in ("tiny", "other"))
-    assert replace(corpus, without=["*"]).adapt(
+    assert replace(corpus, without=["*"]).select(
         [mine, other, Condition("none", "", kind="none")]
     ) == [mine]

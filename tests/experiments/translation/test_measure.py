@@ -3,8 +3,8 @@ import json
 import pytest
 
 from experiments.reporting.speed import PROCESSES
-from experiments.translation import measure
-from experiments.translation.measure import AGAIN, measure_seconds
+from experiments.translation import runs
+from experiments.translation.runs import AGAIN, measure_seconds
 
 BENCHMARK = "benchmarks/training.py"
 
@@ -23,10 +23,9 @@ def test_seconds_are_kept_with_their_commit(corpus, store, ran, times):
 def test_all_kinds_of_the_copy_are_timed_in_turn_and_layernorm_again(corpus, store, ran):
     measure_seconds(["none", "mine"], corpus, store)
     command = " ".join(ran[0])
-    assert (
-        f"--baseline {store.baseline} --kinds none mine layernorm --config {store.work / 'options.json'} --json"
-        in command
-    )
+    config = store.work / "options.json"
+    given = f"--baseline {store.baseline} --kinds none mine layernorm --config {config} --json"
+    assert given in command
 
 
 def test_a_new_kind_causes_all_kinds_to_be_timed_again(corpus, store, ran, times):
@@ -55,7 +54,7 @@ def test_an_interrupted_measurement_is_not_kept(corpus, store, ran, monkeypatch)
     def end(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(measure, "execute", end)
+    monkeypatch.setattr(runs, "execute", end)
     with pytest.raises(KeyboardInterrupt):
         measure_seconds(["none"], corpus, store)
     assert store.read_times() == []

@@ -10,11 +10,11 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")
 
 from experiments.translation import task
+from experiments.translation.baseline import Store
 from experiments.translation.corpus import read_corpus
 from experiments.translation.preregistrations import PREREGISTRATIONS, preregistration_of
 from experiments.translation.runs import Training, portable
 from experiments.translation.schedule import read_conditions, seed_runs
-from experiments.translation.store import Store
 from nmt.errors import UserError
 
 WAITS = "not judged before all seeds are there"
@@ -23,7 +23,7 @@ PRE_NORM = "multi30k_pre_norm"
 
 def runs_of(corpus):
     read = read_corpus(corpus)
-    return list(seed_runs(dict.fromkeys(read.adapt(read_conditions())), read.seeds))
+    return list(seed_runs(dict.fromkeys(read.select(read_conditions())), read.seeds))
 
 
 def write_logs(root, corpus, value, last_seed=999):
@@ -140,13 +140,11 @@ def test_the_causes_are_judged_by_the_training_loss_after_all_trainings(tmp_path
         "C2: centring lowers the loss": "the opposite",
         "C3: centred positions lower the loss": "not shown",
     }
-    c1 = [
-        sum(sign * of_pre_norm(kind, seed)[1] for kind, sign in signs.items()) / 2
-        for seed in range(301, 305)
-        for signs in [
-            {"rmsnorm-offset": 1, "rmsnorm": -1, "layernorm": 1, "layernorm-no-offset": -1}
-        ]
-    ]
+    c1 = []
+    for seed in range(301, 305):
+        with_offset = [of_pre_norm(kind, seed)[1] for kind in ("rmsnorm-offset", "layernorm")]
+        without = [of_pre_norm(kind, seed)[1] for kind in ("rmsnorm", "layernorm-no-offset")]
+        c1.append((sum(with_offset) - sum(without)) / 2)
     assert report["sections"]["differences"]["data"][0]["differences"] == pytest.approx(c1)
     assert [
         condition[0].partition(":")[0] for condition in report["sections"]["measures"]["rows"]
@@ -208,13 +206,10 @@ def test_an_offset_in_longer_trainings_is_explored_in_every_measure_when_all_its
     if missing:
         assert "RMSNorm minus LayerNorm, Transformer, pre-norm" in conditions and not found
     else:
-        assert {
-            name.split(" minus ")[1]: [cell.strip("*").split()[0] for cell in condition]
-            for name, condition in found.items()
-        } == {
-            "LayerNorm, Transformer, pre-norm": ["+2.000", "+2.000", "+0.0000", "+0.2000"],
-            "RMSNorm, Transformer, pre-norm": ["+3.000", "+3.000", "+0.0000", "+0.3000"],
-        }
+        for other, bleu in (("LayerNorm", 2), ("RMSNorm", 3)):
+            cells = found[f"RMSNorm with an offset minus {other}, Transformer, pre-norm"]
+            means = [cell.strip("*").split()[0] for cell in cells]
+            assert means == [f"+{bleu}.000", f"+{bleu}.000", "+0.0000", f"+{bleu / 10:.4f}"]
 
 
 def test_a_corpus_of_a_plan_is_reported_with_the_plan(tmp_path, capsys):
@@ -237,10 +232,5 @@ def test_the_plan_has_its_trainings_with_seeds_from_101_on():
         "multi30k_post": 12,
         "multi30k_pre": 18,
     }
-    assert [run.seed for run in runs["multi30k_rnn"]] == [
-        seed for seed in range(101, 109) for _ in range(3)
-    ]
-    assert {run.seed for found in runs.values() for run in found} == set(range(101, 109))
-    assert [run.seed for run in runs_of(PRE_NORM)] == [
-        seed for seed in range(301, 305) for _ in range(5)
-    ]
+    assert [run.seed for run in runs["multi30k_rnn"]][::3] == list(range(101, 109))
+    assert [run.seed for run in runs_of(PRE_NORM)][::5] == list(range(301, 305))

@@ -2,7 +2,7 @@ import pytest
 
 from experiments.translation.condition import Run
 from experiments.translation.corpus import prepare
-from experiments.translation.results import by_condition, read_results
+from experiments.translation.results import read_results
 from experiments.translation.runs import make_all
 from nmt.errors import UserError
 from tests.experiments.translation.conftest import CONDITIONS, make_result
@@ -19,18 +19,6 @@ def test_only_finished_runs_have_results(corpus, store, ran):
     corpus.options["state_size"] = 16
     with pytest.raises(UserError, match="state_size was 8 and is now 16"):
         read_results([RUN], corpus, store)
-
-
-def test_results_are_grouped_by_row():
-    results = [
-        make_result(CONDITIONS["none"], 1),
-        make_result(CONDITIONS["half"]),
-        make_result(CONDITIONS["none"], 2),
-    ]
-    assert by_condition(results) == {
-        CONDITIONS["none"]: [results[0], results[2]],
-        CONDITIONS["half"]: [results[1]],
-    }
 
 
 def test_bleu_over_the_test_sets_is_weighted_by_their_sentences():

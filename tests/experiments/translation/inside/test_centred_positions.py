@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from experiments.translation.inside.centred_positions import centre_positions
+from experiments.translation.inside.changes import centre_positions
 from nmt.config import Config
 from nmt.model import transformer
 from nmt.model.transformer import Transformer

@@ -1,4 +1,4 @@
-from experiments.translation.inside.last_offset import add_last_offset
+from experiments.translation.inside.changes import add_last_offset
 from nmt.config import Config
 from nmt.model import transformer
 from nmt.model.transformer import Transformer

@@ -15,22 +15,14 @@ def test_a_curve_ends_with_the_shortest_seed(results):
     }
 
 
-def test_time_is_updates_times_measured_seconds(results, times):
-    figure = Figure()
-    section(results, [times]).plot(figure)
-    lines = {line.get_label(): line.get_xdata() for line in figure.axes[1].lines}
-    assert list(lines["LayerNorm"]) == pytest.approx([100 / 60, 200 / 60, 300 / 60])
-    assert "Mine" not in lines
-
-
 def test_an_added_kind_has_its_own_time_and_colour(results, times):
     times["updates"]["float32"]["mine"] = {"rounds": [0.5, 0.6, 9.0]}
     figure = Figure()
     section(results, [times]).plot(figure)
-    by_updates, by_time = (
-        {line.get_label(): line for line in axes.lines} for axes in figure.axes[:2]
-    )
+    by_updates = {line.get_label(): line for line in figure.axes[0].lines}
+    by_time = {line.get_label(): line for line in figure.axes[1].lines}
     assert list(by_time["Mine"].get_xdata()) == pytest.approx([1, 2, 3])
+    assert list(by_time["LayerNorm"].get_xdata()) == pytest.approx([100 / 60, 200 / 60, 300 / 60])
     assert by_time.keys() == by_updates.keys()
     assert len({line.get_color() for line in by_updates.values()}) == len(by_updates)
 
@@ -57,20 +49,10 @@ def test_training_losses_are_drawn_and_the_published_told(times):
     for number, each in enumerate(result.log["validations"], 1):
         each["train_loss"] = 6 / number
     made = section([result], [times])
-    assert (
-        "layernorm 9.18 at first, 4.27 after 9,900 updates, which take 157.0 minutes"
-        in made.text[0]
-    )
+    assert "layernorm 9.18 at first, 4.27" in made.text[0]
     figure = Figure()
     made.plot(figure)
     assert list(figure.axes[2].lines[0].get_ydata()) == [6, 3, 2]
-
-
-def test_the_range_of_the_seeds_is_shaded(results):
-    figure = Figure()
-    section(results, []).plot(figure)
-    (baseline, *_) = figure.axes[0].collections
-    assert sorted({y for _, y in baseline.get_paths()[0].vertices}) == [10, 14, 20, 24]
 
 
 def test_without_rows_of_table_2_there_is_no_section(results, times):

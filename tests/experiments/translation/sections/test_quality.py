@@ -91,7 +91,6 @@ def test_different_options_are_named(results):
     assert not any("options of" in text for text in section(results).text)
     options = results[0].log["options"]
     options.update(learning_rate=0.5, adam_epsilon="tiny")
-    assert section(results).text[1] == (
-        "All rows have the options of LayerNorm, apart from the norm. Exceptions: Baseline has `adam_epsilon` tiny "
-        "instead of the default and `learning_rate` 0.5 instead of the default."
-    )
+    told = section(results).text[1]
+    assert "Baseline has `adam_epsilon` tiny" in told
+    assert "and `learning_rate` 0.5 instead" in told

@@ -1,9 +1,11 @@
-"""An offset in the last norm of the decoder alone; runs in the patched copy of the baseline."""
+"""Changes the Transformer for single conditions; runs in the patched copy of the baseline."""
 
 from typing import Any
 from unittest import mock
 
-from nmt.model import transformer
+import tensorflow as tf
+
+from nmt.model import transformer, transformer_layers
 from rmsnorm_tf import RMSNormalization
 
 
@@ -23,3 +25,14 @@ def _norm_with_offset(config: Any) -> RMSNormalization:
     layer = RMSNormalization(epsilon=1e-5, center=True, name="final_norm")
     layer.build((None, config.state_size))
     return layer
+
+
+def centre_positions() -> None:
+    """Makes every Transformer that this process builds later take the mean from each position's
+    sinusoids."""
+    transformer.sinusoids = _centred
+
+
+def _centred(first: tf.Tensor | int, count: tf.Tensor | int, units: int, kind: str) -> tf.Tensor:
+    table = transformer_layers.sinusoids(first, count, units, kind)  # [count, units]
+    return table - tf.reduce_mean(table, -1, keepdims=True)
