@@ -1,6 +1,6 @@
-"""The experiments of the papers: a folder for each task, `reporting` for reports, `runs` for
-Keras trainings.
+"""The experiments of the papers: a folder for each task.
 
-`python -m experiments --task TASK [DATA]` trains what is not trained yet, measures, and writes a
-report. A folder is a task if it has a `task.py`; see `README.md`.
+`reporting` makes reports, and `runs` makes trainings of Keras models. `python -m experiments --task
+TASK [DATA]` trains what is not trained yet, measures, and writes a report. A folder is a task if it
+has a `task.py`; see `README.md`.
 """

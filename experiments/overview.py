@@ -16,13 +16,14 @@ RESULTS = Path(__file__).parent / "results"
 PLANNED = "planned"  # the reports of the plans
 PRE_NORM = "multi30k_pre_norm"
 _BENCHMARKS = Path(__file__).parents[1] / "benchmarks" / "results"
+# To judge; the page says so.
 _TOO_SHORT = (
     "cifar10",
     "draw",
     "mnist",
     "multi30k_transformer",
     "order_embeddings",
-)  # to judge; the page says so
+)
 
 
 def read_reports(results: Path) -> dict[str, dict[str, Any]]:
@@ -79,8 +80,10 @@ def _times(reports: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _at_the_papers_size() -> dict[str, str]:
-    """Returns the ratios to LayerNorm's time in RNNs of the paper's size: of an update, of a
-    gradient on a GPU."""
+    """Returns the ratios to LayerNorm's time in RNNs of the paper's size.
+
+    They are of an update, and of a gradient on a GPU.
+    """
     names = ("once/training_paper", "once/gpu")
     update, gpu = (json.loads((_BENCHMARKS / f"{name}.json").read_text("utf-8")) for name in names)
     (rnn,) = (

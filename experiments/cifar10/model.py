@@ -7,12 +7,25 @@ from rmsnorm_tf import RMSNormalization
 from ..runs.networks import compile_classifier
 from ..runs.run import Condition
 
+CLASSES = 10
+WIDTHS = (16, 32)  # the paper has 96 and 192
+NOISE = 0.15
+DROPOUT = 0.5
+EPSILON = 1e-6  # of all norms
+SPACE = (1, 2)
+# Of each convolution, the size of its kernel, its padding, and which of the two widths it has.
+_FIRST = [(3, "same", 0)] * 3
+_SECOND = [(3, "same", 1)] * 3
+_THIRD = [(3, "valid", 1), (1, "same", 1), (1, "same", 1)]
+# What norms normalize.
+SUMS = tuple(f"conv_{number}" for number in range(1, 1 + len(_FIRST + _SECOND + _THIRD)))
+
 
 class WeightNormalizedConv2D(keras.layers.Layer):
-    """A convolution whose kernel is `W = g * V / ||V||`, with the norm over the inputs of each
-    output channel.
+    """Convolves with a kernel `W = g * V / ||V||`.
 
-    The direction V starts around 0 with a standard deviation of 0.05, the gain g at 1.
+    The norm is over the inputs of each output channel. The direction V starts around 0 with a
+    standard deviation of 0.05, the gain g at 1.
 
     Args:
         filters: Output channels.
@@ -47,24 +60,8 @@ class WeightNormalizedConv2D(keras.layers.Layer):
         return keras.ops.conv(inputs, self.kernel, padding=self.padding) + self.bias
 
 
-CLASSES = 10
-WIDTHS = (16, 32)  # the paper has 96 and 192
-NOISE = 0.15
-DROPOUT = 0.5
-
-
-# Of each convolution, the size of its kernel, its padding, and which of the two widths it has.
-_FIRST = [(3, "same", 0)] * 3
-_SECOND = [(3, "same", 1)] * 3
-_THIRD = [(3, "valid", 1), (1, "same", 1), (1, "same", 1)]
-SUMS = tuple(
-    f"conv_{number}" for number in range(1, 1 + len(_FIRST + _SECOND + _THIRD))
-)  # what norms normalize
-
-
 class FlatThenLinear(keras.optimizers.schedules.LearningRateSchedule):
-    """A learning rate that stays the same for the first half of a training, and then falls linearly
-    to 0.
+    """Keeps the learning rate for the first half of a training, then lowers it linearly to 0.
 
     >>> [float(FlatThenLinear(2.0, 4)(update)) for update in (0, 2, 3, 4)]
     [2.0, 2.0, 1.0, 0.0]
@@ -124,9 +121,8 @@ def build_model(
         x = condition.norm("logits_norm")(x)
     model = keras.Model(images, keras.layers.Flatten()(x))
     optimizer = keras.optimizers.Adam(FlatThenLinear(step_size, updates))
-    return compile_classifier(
-        model, optimizer, jit_compile=False
-    )  # TensorFlow's convolutions are faster on a CPU
+    # TensorFlow's convolutions are faster on a CPU.
+    return compile_classifier(model, optimizer, jit_compile=False)
 
 
 def _convolve(
@@ -142,13 +138,8 @@ def _convolve(
     return layer(x)
 
 
-EPSILON = 1e-6
-SPACE = (1, 2)
-
-
 class OverPositions(keras.layers.Layer):
-    """Normalizes each channel over the first positions of an image, row by row from the
-    top.
+    """Normalizes each channel over the first positions of an image, row by row from the top.
 
     Args:
         partial: Share of the positions that the mean square takes.
@@ -168,9 +159,8 @@ class OverPositions(keras.layers.Layer):
 
     def call(self, inputs):
         height, width, channels = inputs.shape[1:]
-        flat = keras.ops.reshape(
-            inputs, (-1, height * width, channels)
-        )  # [batch, positions, channels]
+        shape = (-1, height * width, channels)
+        flat = keras.ops.reshape(inputs, shape)  # [batch, positions, channels]
         return keras.ops.reshape(self.norm(flat), (-1, height, width, channels))
 
 
@@ -181,7 +171,7 @@ def _rms(axis):
 
 
 def _layer(groups):
-    """LayerNorm over height and width for each of some groups of channels.
+    """Returns LayerNorm over height and width for each of some groups of channels.
 
     -1 makes each channel a group.
     """

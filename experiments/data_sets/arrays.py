@@ -12,6 +12,8 @@ import numpy as np
 from nmt.errors import UserError
 
 _IMAGES = ("x_train", "y_train", "x_test", "y_test")
+# Images of MNIST to train on; the other 5,000 of the training set are for validation.
+TRAINING = 55_000
 _DAMAGED = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error)
 
 
@@ -87,9 +89,6 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, np.ndarray]:
             return {name: found[name] for name in names}
     except _DAMAGED as error:
         raise UserError(f"{files[0]} is not {wanted}: {error}") from None
-
-
-TRAINING = 55_000  # images to train on; the other 5,000 of the training set are for validation
 
 
 def read_mnist(data: str = "", training: int = TRAINING) -> Parts:

@@ -44,8 +44,9 @@ def read_text(path: Path) -> str:
 
 
 def most_frequent(words: Iterable[str], count: int, first: int = 0) -> dict[str, int]:
-    """Returns the number of each of the most frequent words; equally frequent ones are in
-    alphabetical order.
+    """Returns the number of each of the most frequent words.
+
+    Equally frequent ones are in alphabetical order.
 
     >>> most_frequent(["b", "a", "c", "b"], 2, first=10)
     {'b': 10, 'a': 11}

@@ -49,8 +49,9 @@ def read_novels(data: str) -> dict[str, list[Sentence]]:
 
 
 def hold_out(novels: Mapping[str, Novel], share: float, parts: int) -> list[list[Novel]]:
-    """Returns the novels to train on, and those of each part that is held out, chosen at random by
-    their names.
+    """Returns the novels to train on, and those of each part that is held out.
+
+    The names choose, at random.
 
     Args:
         novels: What is made of each novel, by its name.

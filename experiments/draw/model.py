@@ -14,7 +14,9 @@ CLIP = 5.0  # of the global norm of the gradient
 
 
 class CellNormLSTMCell(keras.layers.LSTMCell):
-    """An LSTM whose output is `h = o * tanh(N(c))`. The cell state c itself is not normalized.
+    """Computes an LSTM whose output is `h = o * tanh(N(c))`.
+
+    The cell state c itself is not normalized.
 
     Args:
         units: Size of the state.
@@ -44,8 +46,9 @@ class CellNormLSTMCell(keras.layers.LSTMCell):
 
 
 class DrawCell(keras.layers.Layer):
-    """A step of DRAW without attention: it reads the image and what is wrong with the drawing, and
-    adds to the drawing.
+    """Makes a step of DRAW without attention.
+
+    It reads the image and what is wrong with the drawing, and adds to the drawing.
 
         h_enc = LSTM([x, x - sigmoid(canvas), h_dec], h_enc)
         z     = mean + exp(log_deviation) * noise,    [mean, log_deviation] = h_enc W + b
@@ -106,15 +109,18 @@ class DrawCell(keras.layers.Layer):
 
 
 def normal_divergence(mean, log_deviation):
-    """Returns KL(N(mean, deviation^2) || N(0, 1)) in nats, summed over the last axis, `[batch,
-    1]`."""
+    """Returns KL(N(mean, deviation^2) || N(0, 1)) in nats, `[batch, 1]`.
+
+    It is summed over the last axis.
+    """
     terms = ops.square(mean) + ops.exp(2 * log_deviation) - 1
     return ops.sum(terms / 2 - log_deviation, -1, keepdims=True)
 
 
 class WithNoise(keras.layers.Layer):
-    """Repeats images `[batch, pixels]` for each step and appends new noise: `[batch, steps, pixels
-    + latent]`.
+    """Repeats images `[batch, pixels]` for each step and appends new noise.
+
+    Returns `[batch, steps, pixels + latent]`.
 
     Args:
         steps: Number of steps.
@@ -145,10 +151,10 @@ def build_model(
     latent: int = LATENT,
     steps: int = STEPS,
 ) -> keras.Model:
-    """Returns the compiled network of a condition. It maps images to the logits of their drawings
-    and the divergence.
+    """Returns the compiled network of a condition.
 
-    The output is `[batch, pixels + 1]`. The seed alone determines initial weights and noise.
+    It maps images to the logits of their drawings and the divergence. The output is `[batch, pixels
+    + 1]`. The seed alone determines initial weights and noise.
 
     Args:
         condition: Builds the norm of each cell state.

@@ -57,10 +57,9 @@ class Drawers(Networks):
 
 
 def binarize(data: str, training: int = TRAINING) -> Parts:
-    """Reads MNIST and draws each pixel once, 1 with its brightness as probability. The same pixels
-    come every time.
+    """Reads MNIST and draws each pixel once, 1 with its brightness as probability.
 
-    A part has its images as `[images, pixels]`, float32.
+    The same pixels come every time. A part has its images as `[images, pixels]`, float32.
 
     Args:
         data: As for `read_mnist`.

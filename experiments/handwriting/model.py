@@ -1,5 +1,7 @@
-"""The network: two LSTMs that predict the next point of the pen as a mixture of normal
-distributions."""
+"""The network: two LSTMs that predict the next point of a pen.
+
+The prediction is a mixture of normal distributions.
+"""
 
 import math
 
@@ -23,12 +25,11 @@ LSTMS = ("first", "second")
 def build_model(
     condition: Condition, step_size: float, seed: int, length: int, units: int = UNITS
 ) -> keras.Model:
-    """Returns the compiled network of a condition. It maps the points so far to the distribution of
-    the next one.
+    """Returns the compiled network of a condition.
 
-    Both LSTMs read the point, and the output reads both LSTMs. The output is `[batch, length, 1 + 6
-    * COMPONENTS]`, as `negative_log_likelihood` takes it. The seed alone determines the initial
-    weights.
+    It maps the points so far to the distribution of the next one. Both LSTMs read the point, and
+    the output reads both LSTMs. The output is `[batch, length, 1 + 6 * COMPONENTS]`, as
+    `negative_log_likelihood` takes it. The seed alone determines the initial weights.
 
     Args:
         condition: Its options are arguments of the LSTMs.
@@ -82,8 +83,7 @@ def _split(outputs):
 
 
 def _log_densities(offsets, x_mean, y_mean, x_log_deviation, y_log_deviation, correlation):
-    """Returns the logarithm of the density of each component at the offsets, `[...,
-    COMPONENTS]`."""
+    """Returns the log density of each component at the offsets, `[..., COMPONENTS]`."""
     x, y = (
         (offsets[..., axis, None] - mean) * ops.exp(-log_deviation)
         for axis, mean, log_deviation in (

@@ -62,13 +62,12 @@ TRANSFORMATIONS: dict[str, Callable[..., Pair]] = {
 
 
 def measure_invariance() -> dict[str, Any]:
-    """Returns the largest change of each map under each transformation, relative to its largest
-    output.
+    """Returns the largest relative change of each map under each transformation.
 
-    The maximum is over all outputs of all draws. The cases, weights and vector of a draw are
-    standard normal, and its factor is between 2 and 10. The bound is the largest possible rounding
-    error: n eps / 2 for a sum of n terms. An output has a sum over the inputs and one over at most
-    the units, and two outputs are compared.
+    It is relative to the largest output of the map. The maximum is over all outputs of all draws.
+    The cases, weights and vector of a draw are standard normal, and its factor is between 2 and 10.
+    The bound is the largest possible rounding error: n eps / 2 for a sum of n terms. An output has
+    a sum over the inputs and one over at most the units, and two outputs are compared.
 
     >>> measured = measure_invariance()
     >>> measured["changes"]["LayerNorm"]["dataset re-scaling"] < measured["bound"]

@@ -8,6 +8,7 @@ from ..runs.run import Condition
 
 HIDDEN = 1000
 CLASSES = 10
+EPSILON = 1e-6  # of all norms
 SUMS = ("hidden_1", "hidden_2")  # layers whose outputs are normalized
 
 
@@ -19,8 +20,13 @@ def build_model(
     The norm has an offset, so the product before it has no bias. The seed alone determines the
     weights.
 
-    Args: condition: Builds the norm. Its option `normalize_logits` puts one after the last product
-        too. pixels: Size of an image. hidden: Units of each hidden layer.
+    Args:
+        condition: Builds the norm. Its option `normalize_logits` puts one after the last product
+            too.
+        step_size: Learning rate of Adam.
+        seed: Seed of the initial weights.
+        pixels: Size of an image.
+        hidden: Units of each hidden layer.
     """
     keras.utils.set_random_seed(seed)
     x = images = keras.Input((pixels,))
@@ -36,11 +42,11 @@ def build_model(
 
 
 class UnbiasedBatchNormalization(keras.layers.Layer):
-    """Normalizes every unit over the batch, `y = (x - mean) / sqrt(variance + epsilon) * gamma +
-    beta`.
+    """Normalizes every unit over the batch, with the unbiased variance.
 
-    `keras.layers.BatchNormalization` divides the sum of squares by n; this layer divides by n - 1.
-    Inference uses moving averages of the same statistics.
+    `y = (x - mean) / sqrt(variance + epsilon) * gamma + beta`. `keras.layers.BatchNormalization`
+    divides the sum of squares by n; this layer divides by n - 1. Inference uses moving averages of
+    the same statistics.
 
     >>> layer = UnbiasedBatchNormalization()
     >>> layer(keras.ops.array([[0.0], [1.0], [2.0]]), training=True).numpy().round(2).tolist()
@@ -79,9 +85,6 @@ class UnbiasedBatchNormalization(keras.layers.Layer):
             for average, value in ((self.mean, mean), (self.variance, variance)):
                 average.assign(self.momentum * average + (1 - self.momentum) * value)
         return (inputs - mean) * keras.ops.rsqrt(variance + self.epsilon) * self.gamma + self.beta
-
-
-EPSILON = 1e-6
 
 
 def _batch(name: str) -> keras.layers.Layer:

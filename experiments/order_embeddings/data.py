@@ -1,5 +1,4 @@
-"""Reads captions of images, and makes from two captions of each image a stand-in for its
-features."""
+"""Reads captions of images, and makes of two of each a stand-in for the image."""
 
 import itertools
 import re
@@ -26,8 +25,10 @@ _WORD = re.compile(r"\w+")
 
 
 class Part(NamedTuple):
-    """Images `[images, features]`, a sparse matrix, and captions `[images, captions, time]` of
-    word ids."""
+    """Images and captions.
+
+    Images are a sparse matrix `[images, features]`, captions word ids `[images, captions, time]`.
+    """
 
     images: sparse.csr_matrix
     captions: np.ndarray
@@ -81,8 +82,7 @@ def _words(captions: Iterable[tuple[list[str], ...]]) -> Iterator[str]:
 
 
 def _counts(texts: list[tuple[list[str], ...]], features: dict[str, int]) -> sparse.csr_matrix:
-    """Returns how often each word stands in the captions that stand for an image, `[images,
-    FEATURES]`."""
+    """Counts the words in the captions that stand for an image, `[images, FEATURES]`."""
     cells = []
     for image, captions in enumerate(texts):
         words = itertools.chain(*captions[: len(IMAGE)])

@@ -22,12 +22,11 @@ def build_model(
     units: int = UNITS,
     word_units: int = WORD_UNITS,
 ) -> keras.Model:
-    """Returns the compiled network of a condition. It maps images and captions to `[batch, 2,
-    units]`.
+    """Returns the compiled network of a condition.
 
-    An image goes through one matrix; the embedding of a caption is the last state of a GRU. Both
-    are scaled to length 1 and become absolute values. The seed alone determines the initial
-    weights.
+    It maps images and captions to `[batch, 2, units]`. An image goes through one matrix; the
+    embedding of a caption is the last state of a GRU. Both are scaled to length 1 and become
+    absolute values. The seed alone determines the initial weights.
 
     Args:
         condition: Its options are arguments of the GRU.
@@ -44,9 +43,8 @@ def build_model(
     words = keras.layers.Embedding(WORDS, word_units, mask_zero=True, name="words")(captions)
     caption = RMSNormGRU(units, name="gru", **cell_options(condition))(words)
     sides = [keras.layers.Reshape((1, units))(side) for side in (image, caption)]
-    length = keras.layers.UnitNormalization(name="length")(
-        keras.layers.Concatenate(axis=1)(sides)
-    )  # [batch, 2, units]
+    joined = keras.layers.Concatenate(axis=1)(sides)  # [batch, 2, units]
+    length = keras.layers.UnitNormalization(name="length")(joined)
     model = keras.Model([images, captions], keras.ops.abs(length))
     model.compile(
         optimizer=keras.optimizers.Adam(step_size, clipnorm=CLIP), loss=order_loss, jit_compile=True
@@ -68,8 +66,9 @@ def order_penalties(images, captions):
 
 
 def order_loss(_, embeddings):
-    """Returns the sum of the hinge losses of a batch: each pair against all other captions and all
-    other images.
+    """Returns the sum of the hinge losses of a batch.
+
+    Each pair is compared with all other captions and all other images.
 
     Args:
         _: Not used.

@@ -1,5 +1,4 @@
-"""Order embeddings of images and captions with every kind of normalization: the task
-`order_embeddings`."""
+"""Order embeddings of images and captions: the task `order_embeddings`."""
 
 import keras
 import numpy as np
@@ -16,46 +15,7 @@ from .data import CAPTIONS, Part, read_corpus
 from .model import build_model, order_penalties
 
 WITHIN = (1, 5, 10)
-
-_penalties = tf.function(
-    order_penalties, jit_compile=True
-)  # XLA never builds [images, captions, units]
-
-
-def retrieval_scores(images: np.ndarray, captions: np.ndarray) -> dict[str, float]:
-    """Returns recalls in percent and mean ranks.
-
-    Args:
-        images: `[images, units]`.
-        captions: `[images, captions, units]`.
-
-    Returns:
-        `caption_r1`, `caption_r5`, `caption_r10`: how often a caption of the image is among the
-        first 1, 5, 10; `image_r1` and so on: how often the image of the caption is; `caption_rank`
-        and `image_rank`, the mean ranks from 1 on; and `missed`, 100 minus the mean of the six
-        recalls.
-    """
-    count, per_image, units = captions.shape
-    flat = captions.reshape(-1, units)
-    penalties = _penalties(images, flat).numpy()
-    penalties = np.nan_to_num(penalties, nan=np.inf)  # all tie
-    own = penalties.reshape(count, count, per_image)[
-        np.arange(count), np.arange(count)
-    ]  # [images, captions]
-    # Ties with other pairs count against the model. The other captions of an image do not compete
-    # with its best one.
-    best = own.min(1)[:, None]
-    ranks = {
-        "caption": 1 + (penalties <= best).sum(1) - (own <= best).sum(1),
-        "image": (penalties <= own.reshape(-1)).sum(0),
-    }
-    found = {}
-    for side, rank in ranks.items():
-        found |= {f"{side}_r{k}": 100 * float(np.mean(rank <= k)) for k in WITHIN}
-    means = {f"{side}_rank": float(np.mean(rank)) for side, rank in ranks.items()}
-    return {**found, **means, "missed": 100 - sum(found.values()) / len(found)}
-
-
+_PROBED = 200  # validation captions whose activations are measured
 STAND_IN = (
     "**A stand-in for images.** The papers use features of photographs (COCO). Here, an image is "
     "the tf-idf vector of two of its five captions, and the other three are matched with it. So "
@@ -73,9 +33,6 @@ _TEXT = (
 
 def _at_best(key: str):
     return best(f"test_{key}", "missed")
-
-
-_PROBED = 200  # validation captions whose activations are measured
 
 
 class Embeddings(Networks):
@@ -103,6 +60,43 @@ class Embeddings(Networks):
         return gru_shares(
             model.get_layer("gru").cell, model.get_layer("words")(captions), captions != 0
         )
+
+
+# XLA never builds [images, captions, units].
+_penalties = tf.function(order_penalties, jit_compile=True)
+
+
+def retrieval_scores(images: np.ndarray, captions: np.ndarray) -> dict[str, float]:
+    """Returns recalls in percent and mean ranks.
+
+    Args:
+        images: `[images, units]`.
+        captions: `[images, captions, units]`.
+
+    Returns:
+        `caption_r1`, `caption_r5`, `caption_r10`: how often a caption of the image is among the
+        first 1, 5, 10; `image_r1` and so on: how often the image of the caption is; `caption_rank`
+        and `image_rank`, the mean ranks from 1 on; and `missed`, 100 minus the mean of the six
+        recalls.
+    """
+    count, per_image, units = captions.shape
+    flat = captions.reshape(-1, units)
+    penalties = _penalties(images, flat).numpy()
+    penalties = np.nan_to_num(penalties, nan=np.inf)  # all tie
+    cases = np.arange(count)
+    own = penalties.reshape(count, count, per_image)[cases, cases]  # [images, captions]
+    # Ties with other pairs count against the model. The other captions of an image do not compete
+    # with its best one.
+    best = own.min(1)[:, None]
+    ranks = {
+        "caption": 1 + (penalties <= best).sum(1) - (own <= best).sum(1),
+        "image": (penalties <= own.reshape(-1)).sum(0),
+    }
+    found = {}
+    for side, rank in ranks.items():
+        found |= {f"{side}_r{k}": 100 * float(np.mean(rank <= k)) for k in WITHIN}
+    means = {f"{side}_rank": float(np.mean(rank)) for side, rank in ranks.items()}
+    return {**found, **means, "missed": 100 - sum(found.values()) / len(found)}
 
 
 def _pairs(part: Part, numbers: np.ndarray) -> list[np.ndarray]:

@@ -1,5 +1,4 @@
-"""Makes cloze questions of novels: a name in a shortened sentence is to be found in the passage
-that holds it."""
+"""Makes cloze questions of novels: a name in a shortened sentence is to be found."""
 
 import collections
 import itertools
@@ -89,11 +88,10 @@ def read_corpus(data: str) -> Parts:
 
 
 def find_clozes(sentences: list[Sentence], generator: np.random.Generator) -> Iterator[Cloze]:
-    """Yields questions on passages of the novel that have several names, at most one for each
-    sentence.
+    """Yields questions on passages of the novel that have several names.
 
-    The question is a sentence of the passage without some of its words, and with a gap in the place
-    of a name.
+    There is at most one for each sentence. The question is a sentence of the passage without some
+    of its words, and with a gap in the place of a name.
 
     Args:
         sentences: A novel.
@@ -123,8 +121,10 @@ def find_clozes(sentences: list[Sentence], generator: np.random.Generator) -> It
 
 
 def find_names(sentences: list[Sentence], least: int = 5) -> set[str]:
-    """Returns the words that are nearly always capitalized, at least some times in the middle of
-    a sentence."""
+    """Returns the words that are nearly always capitalized.
+
+    Some of their uses are in the middle of a sentence.
+    """
     middle = collections.Counter()
     lower = collections.Counter()
     for sentence in sentences:
@@ -145,9 +145,8 @@ def most_frequent_wrong(part: Part) -> float:
 
     Of equally frequent ones, it is the entity with the lowest number.
     """
-    ids = part.passages[:, :, None] == FIRST_ENTITY + np.arange(
-        ENTITIES
-    )  # [examples, words, entities]
+    entities = FIRST_ENTITY + np.arange(ENTITIES)
+    ids = part.passages[:, :, None] == entities  # [examples, words, entities]
     return 100 * float(np.mean(ids.sum(1).argmax(-1) != part.answers))
 
 

@@ -1,5 +1,7 @@
-"""The network: an attentive reader, which numbers the names of each example anew in every
-update."""
+"""The network: an attentive reader.
+
+It numbers the names of each example anew in every update.
+"""
 
 from typing import Any
 
@@ -58,8 +60,7 @@ class StepNormalization(keras.layers.Layer):
         )
 
     def call(self, inputs, seen, training=False):
-        """Normalizes `[batch, units]`, given `[batch, 1]`: 1 where there is a word, 0 at
-        padding."""
+        """Normalizes `[batch, units]`, given `[batch, 1]`: 1 at a word, 0 at padding."""
         mean = self.mean / self.weight
         variance = self.variance / self.weight
         if training:
@@ -78,8 +79,7 @@ class StepNormalization(keras.layers.Layer):
 
 
 class BatchNormLSTMCell(keras.layers.LSTMCell):
-    """An LSTM that normalizes its projected inputs, its projected state and its cell state over the
-    batch.
+    """Normalizes projected inputs, projected state and cell state of an LSTM over the batch.
 
         i, f, c~, o = split(N(x W) + N(h U) + b)
         c' = sigmoid(f) * c + sigmoid(i) * tanh(c~)
@@ -129,18 +129,16 @@ UNITS = 64  # of an LSTM of one direction; the paper has 240
 WORD_UNITS = 64
 CLIP = 10.0  # of the global norm of the gradient
 READERS = ("passage", "question")
-_OF_THE_MODEL = (
-    "gain",
-    "normalize_attention",
-)  # options of a condition that are not arguments of its LSTMs
+# Options of a condition that are not arguments of its LSTMs.
+_OF_THE_MODEL = ("gain", "normalize_attention")
 
 
 class Renumber(keras.layers.Layer):
-    """Numbers the entities of each example anew, at random, in training; otherwise it keeps their
-    numbers.
+    """Numbers the entities of each example anew, at random, in training.
 
-    A call maps ids `[batch, time]` of passages and questions to the new ids of both, and to the new
-    number of each entity, `[batch, ENTITIES]`. So the network learns nothing about a number.
+    Otherwise it keeps their numbers. A call maps ids `[batch, time]` of passages and questions to
+    the new ids of both, and to the new number of each entity, `[batch, ENTITIES]`. So the network
+    learns nothing about a number.
 
     Args:
         seed: Seed of the numbers.
@@ -166,8 +164,9 @@ def build_model(
     units: int = UNITS,
     word_units: int = WORD_UNITS,
 ) -> keras.Model:
-    """Returns the compiled network of a condition. It maps passages and questions to logits of the
-    entities.
+    """Returns the compiled network of a condition.
+
+    It maps passages and questions to logits of the entities.
 
         m = tanh(d W + q V + (d B) * (q C));  a = softmax(m w);  r = sum over time of a * d
         logits = tanh(r R + q Q + mean(d) D) E
@@ -187,12 +186,10 @@ def build_model(
     questions = keras.Input((SENTENCE[1],), dtype="int32", name="questions")
     passage, question, numbers = Renumber(seed, name="numbers")(passages, questions)
     words = keras.layers.Embedding(WORDS, word_units, name="words")
-    d = _read(
-        "passage", condition, units, passage, words(passage), return_sequences=True
-    )  # [batch, time, 2 * units]
-    q = _read(
-        "question", condition, units, question, words(question), mask=question != PADDING
-    )  # [batch, 2 * units]
+    # [batch, time, 2 * units] and [batch, 2 * units]
+    d = _read("passage", condition, units, passage, words(passage), return_sequences=True)
+    mask = question != PADDING
+    q = _read("question", condition, units, question, words(question), mask=mask)
 
     def term(name: str, vectors):
         product = keras.layers.Dense(2 * units, use_bias=False, name=name)(vectors)
@@ -234,11 +231,10 @@ def build_lstm(condition: Condition, units: int, **options: Any) -> keras.layers
 
 
 def lstm_inputs(cell: keras.layers.Layer, ids, vectors):
-    """Returns what a cell reads, given ids `[batch, time]` and vectors `[batch, time, word_units]`
-    of words.
+    """Returns what a cell reads, given ids and vectors of words.
 
-    These are the vectors and, for batch normalization, where there is a word, `[batch, time,
-    word_units + 1]`.
+    Ids are `[batch, time]`, vectors `[batch, time, word_units]`. These are the vectors and, for
+    batch normalization, where there is a word, `[batch, time, word_units + 1]`.
     """
     if not isinstance(cell, BatchNormLSTMCell):
         return vectors

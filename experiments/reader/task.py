@@ -53,8 +53,7 @@ _NAMES = {
 
 
 def _against_batch(words: str) -> list[Hypothesis]:
-    """Returns that a value of LayerNorm and of RMSNorm is lower than those of both kinds of
-    batch normalization."""
+    """Claims that a value of both norms is lower than with batch normalization."""
     pairs = itertools.product(
         (("layernorm", _B), ("rmsnorm", _Z)), ("batchnorm", "batchnorm-everywhere")
     )

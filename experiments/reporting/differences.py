@@ -1,5 +1,4 @@
-"""The section of the differences that judge claims: a table, and a picture with margins and the
-judged intervals."""
+"""Shows the differences that judge claims: a table, and a picture with margins."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -15,11 +14,8 @@ from .section import Section
 _LABELS = -0.22
 _SEEDS = -0.02
 _INTERVALS = 0.26
-_HIGHER_IS_BETTER = (
-    "BLEU",
-    "chrF",
-    "R@",
-)  # in a unit; losses, errors and bounds are better if they are lower
+# In a unit; losses, errors and bounds are better if they are lower.
+_HIGHER_IS_BETTER = ("BLEU", "chrF", "R@")
 
 
 def differences_section(
@@ -51,8 +47,10 @@ def differences_section(
 
 
 def _plot(figure: Figure, judged: Sequence[Judged]) -> None:
-    """Draws the differences of each unit on an axis of its own, those of the main measure if
-    they have one."""
+    """Draws the differences of each unit on an axis of its own.
+
+    If the main measure has some, only those are drawn.
+    """
     once: dict[tuple[str, str], Judged] = {}
     for each in [each for each in judged if not each.question.measure] or judged:
         key = each.question.pair, each.question.unit

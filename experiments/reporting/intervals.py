@@ -54,8 +54,9 @@ def t_test(values: Sequence[float]) -> float:
 
 
 def exceeds_test(values: Sequence[float], bound: float) -> float:
-    """Returns the one-sided p-value of Student's t test that the mean of two or more values is
-    above a bound.
+    """Returns the one-sided p-value of a t test that the mean is above a bound.
+
+    There are two or more values.
 
     >>> round(exceeds_test([1.0, 2.0, 3.0], 0.5), 3)
     0.061
@@ -66,10 +67,9 @@ def exceeds_test(values: Sequence[float], bound: float) -> float:
 
 
 def equality_test(values: Sequence[float], margin: float) -> float:
-    """Returns the p-value of two one-sided t tests that the mean of two or more values is between
-    -margin and margin.
+    """Returns the p-value of two one-sided t tests that the mean is within the margin.
 
-    It is at most 0.05 if the 90% t interval lies between them.
+    There are two or more values. It is at most 0.05 if the 90% t interval lies between them.
 
     >>> round(equality_test([-0.1, 0.0, 0.1], 0.5), 3)
     0.007
@@ -78,8 +78,7 @@ def equality_test(values: Sequence[float], margin: float) -> float:
 
 
 def equality_power(values: Sequence[float], count: int, margin: float) -> float:
-    """Returns how likely it is that the 90% t interval of some values lies between -margin and
-    margin.
+    """Returns how likely the 90% t interval of some values lies within the margin.
 
     Args:
         values: Two or more values. New ones are drawn from a normal distribution with their mean
@@ -93,9 +92,8 @@ def equality_power(values: Sequence[float], count: int, margin: float) -> float:
     error = stdev(values) / count**0.5
     if error == 0:
         return float(abs(mean(values)) <= margin)
-    found = stats.chi2.ppf(
-        (np.arange(1000) + 0.5) / 1000, count - 1
-    )  # equally likely deviations of the new values
+    # Equally likely deviations of the new values.
+    found = stats.chi2.ppf((np.arange(1000) + 0.5) / 1000, count - 1)
     room = margin - t_quantile(0.9, count) * error * np.sqrt(found / (count - 1))
     inside = stats.norm.cdf((room - mean(values)) / error) - stats.norm.cdf(
         (-room - mean(values)) / error

@@ -1,5 +1,7 @@
-"""One rule for the claims of all reports: differences paired by seed, their intervals, Holm's
-correction, verdicts."""
+"""Judges the claims of all reports by one rule.
+
+It has differences paired by seed, their intervals, Holm's correction, and verdicts.
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -197,8 +199,9 @@ def paired(
     value: Callable[[Any], float],
     relative: bool = False,
 ) -> list[float]:
-    """Returns the difference of a value for each seed that both rows have; NaN if one of the two
-    diverged.
+    """Returns the difference of a value for each seed that both rows have.
+
+    It is NaN if one of the two diverged.
 
     Args:
         one: The results of a row by their seeds.

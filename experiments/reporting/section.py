@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 
 
 class Claim(NamedTuple):
-    """A claim of a paper beside our evidence, as text: one row of the table that begins a
-    report."""
+    """A claim of a paper beside our evidence: one row of the table that begins a report."""
 
     claim: str
     paper: str

@@ -1,5 +1,4 @@
-"""Plot styles of the kinds of normalization: a colour-blind safe palette (Okabe and Ito),
-markers and dashes."""
+"""Plot styles of the kinds: a colour-blind safe palette (Okabe and Ito), markers, dashes."""
 
 import itertools
 from collections.abc import Mapping, Sequence

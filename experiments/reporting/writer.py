@@ -22,8 +22,9 @@ def write_report(
     facts: dict[str, Any],
     sections: Sequence[Section],
 ) -> None:
-    """Writes a report, which replaces the folder when it is complete. It begins with the claims of
-    all sections.
+    """Writes a report, which replaces the folder when it is complete.
+
+    It begins with the claims of all sections.
 
     Args:
         folder: Where its files go. Earlier files there are removed.
@@ -77,8 +78,7 @@ def write_picture(section: Section, folder: Path) -> None:
 
 
 def _finite(value: Any) -> Any:
-    """Returns a value of JSON types with null in the place of NaN and infinity, which JSON
-    lacks."""
+    """Replaces NaN and infinity, which JSON lacks, by null."""
     if isinstance(value, dict):
         return {key: _finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

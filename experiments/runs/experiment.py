@@ -1,5 +1,4 @@
-"""The course of a task: the grid of learning rates, the reported seeds, the times of the
-updates, and the report."""
+"""Runs a task: grid of learning rates, reported seeds, times of updates, report."""
 
 import functools
 import time
@@ -44,9 +43,8 @@ class Experiment:
     share_over: str = (
         "the units"  # what the means in the section on the share of the mean run over, in words
     )
-    more_sections: Callable[[Logs], Sequence[Section]] = (
-        lambda logs: ()
-    )  # returns sections that only this task has
+    # returns sections that only this task has
+    more_sections: Callable[[Logs], Sequence[Section]] = lambda logs: ()
     # the published times of the conditions by their names, in any unit
     published_times: Mapping[str, float] = field(default_factory=dict)
     about: Sequence[str] = ()  # paragraphs at the beginning of the report, in Markdown
@@ -131,9 +129,9 @@ def _times_all(times: Mapping[str, Any], experiment: Experiment) -> bool:
 
 
 def time_updates(experiment: Experiment, networks: Networks) -> dict[str, Any]:
-    """Times the updates of every condition in turn. `layernorm` is timed twice. Nothing else should
-    run
-    at that time.
+    """Times the updates of every condition in turn, `layernorm` twice.
+
+    Nothing else should run at that time.
 
     Returns:
         `seconds`, by setting, then by `XLA` or `plain`, then by condition: the seconds of an update
@@ -160,8 +158,7 @@ def time_updates(experiment: Experiment, networks: Networks) -> dict[str, Any]:
 
 
 def _update(model: keras.Model, compiled: bool, batch: tuple[Any, Any]) -> Callable[[], object]:
-    """Returns a function that makes one update of a model, compiled by XLA or as plain
-    operations."""
+    """Returns a function that makes one update, compiled by XLA or as plain operations."""
     model.compile(optimizer=model.optimizer, loss=model.loss, jit_compile=compiled)
     tensors = keras.tree.map_structure(keras.ops.convert_to_tensor, batch)
     return lambda: model.train_on_batch(*tensors)

@@ -1,5 +1,4 @@
-"""The section that every Keras task begins with: how its kinds of normalization learn, and how
-they compare."""
+"""Shows how the kinds of a Keras task learn, and how they compare."""
 
 import itertools
 import math
@@ -60,8 +59,7 @@ class Comparison(NamedTuple):
     digits: int = 1  # decimals of the differences
 
     def questions(self, setting: Setting, conditions: Done) -> list[Question]:
-        """Returns the claims about the conditions of a setting, those that wait for a condition
-        included.
+        """Returns the claims about a setting, those that wait for a condition included.
 
         Two kinds are equal within a quarter of LayerNorm's effect. Without such an effect there is
         nothing that another kind could be equal in, so there is no claim on equality.
@@ -98,9 +96,8 @@ class Learning(NamedTuple):
     columns: Sequence[Column]  # the values of the table
     curves: Sequence[Curve]  # the curves of the picture, one below the other
     comparisons: Sequence[Comparison]  # what is compared, and what the papers say of it
-    published: Mapping[str, str] = MappingProxyType(
-        {}
-    )  # the published value of each condition by its name
+    # the published value of each condition by its name
+    published: Mapping[str, str] = MappingProxyType({})
 
 
 def learning_section(logs: Logs, learning: Learning) -> Section | None:
@@ -135,8 +132,10 @@ def learning_section(logs: Logs, learning: Learning) -> Section | None:
 
 
 def faster(paper: str) -> list[Hypothesis]:
-    """Returns what most tasks compare: both norms with none, of which a paper has LayerNorm, and
-    with each other."""
+    """Returns what most tasks compare: both norms with none, and with each other.
+
+    A paper has LayerNorm's comparison with none.
+    """
     return [
         Hypothesis("layernorm", "none", "lower", f"LayerNorm {FASTER}", paper),
         Hypothesis("rmsnorm", "none", "lower", f"RMSNorm {FASTER}", NOT_IN_PAPERS),
@@ -147,8 +146,10 @@ def faster(paper: str) -> list[Hypothesis]:
 
 
 def claims_section(logs: Logs, comparisons: Sequence[Comparison]) -> Section | None:
-    """Returns the section of the claims on learning, or `None` without any that is about
-    conditions that are done."""
+    """Returns the section of the claims on learning.
+
+    `None` if there is none on conditions that are done.
+    """
     asked = []
     for comparison, setting in itertools.product(comparisons, settings_of(logs)):
         asked += comparison.questions(setting, logs_by_condition(logs, setting))
@@ -156,19 +157,17 @@ def claims_section(logs: Logs, comparisons: Sequence[Comparison]) -> Section | N
 
 
 def best(key: str, metric: str) -> Callable[[Log], float]:
-    """Returns the function that reads a value of the validation with the lowest metric from a
-    log."""
+    """Returns the reader of a value at the validation with the lowest metric."""
     return lambda log: min(log["validations"], key=lambda each: or_infinite(each[metric]))[key]
 
 
 def last(key: str) -> Callable[[Log], float]:
-    """Returns the function that reads a value of the last validation from a log."""
+    """Returns the reader of a value of the last validation."""
     return lambda log: log["validations"][-1][key]
 
 
 def mean_of(key: str) -> Callable[[Log], float]:
-    """Returns the function that reads the mean of a value over all validations, which tells how
-    fast it changes."""
+    """Returns the reader of the mean over all validations, which tells how fast it changes."""
     return lambda log: mean(each[key] for each in log["validations"])
 
 
@@ -222,8 +221,10 @@ def _plot(figure: Figure, done: Mapping[Setting, Done], curves: Sequence[Curve])
 
 
 def _range_after_the_beginning(axes) -> tuple[float, float]:
-    """Returns the range of the drawn lines without the first tenth of the updates, where they
-    fall most."""
+    """Returns the range of the drawn lines without the first tenth of the updates.
+
+    They fall most there.
+    """
     x, y = np.concatenate([line.get_data() for line in axes.lines], axis=1)
     y = y[(x > x.max() / 10) & np.isfinite(y)]
     if not y.size:

@@ -1,5 +1,4 @@
-"""What a training asks of the networks of a task, with what all classifiers and all tasks on
-images share."""
+"""What a training asks of the networks of a task, and what all classifiers share."""
 
 import abc
 from collections.abc import Iterable
@@ -32,13 +31,17 @@ class Networks(abc.ABC):
 
     @abc.abstractmethod
     def build(self, run: Run) -> keras.Model:
-        """Builds and compiles the network of a run, whose seed alone decides the initial
-        weights."""
+        """Builds and compiles the network of a run.
+
+        Its seed alone decides the initial weights.
+        """
 
     @abc.abstractmethod
     def batch(self, numbers: np.ndarray, setting: Setting) -> tuple[Any, Any]:
-        """Returns inputs and targets of training examples with these numbers, as a setting has
-        them."""
+        """Returns inputs and targets of training examples with these numbers.
+
+        They are as a setting has them.
+        """
 
     @abc.abstractmethod
     def measure(self, model: keras.Model, part: Any) -> dict[str, float]:
@@ -56,8 +59,10 @@ class Networks(abc.ABC):
         return {}
 
     def validate(self, model: keras.Model) -> dict[str, float]:
-        """Returns the values on the validation data, and those on the test data with `test_`
-        before their names."""
+        """Returns the values on the validation data and on the test data.
+
+        The names of the latter begin with `test_`.
+        """
         found = self.measure(model, self.data.valid)
         tested = {} if self.data.test is None else self.measure(model, self.data.test)
         return found | {f"test_{name}": value for name, value in tested.items()}
@@ -75,8 +80,10 @@ def compile_classifier(
 def loss_and_error(
     model: keras.Model, inputs: Any, classes: np.ndarray, batch_size: int
 ) -> dict[str, float]:
-    """Returns the mean loss, `nll`, and the `error` in percent of a network that
-    `compile_classifier` compiled."""
+    """Returns the mean loss, `nll`, and the `error` of a classifier in percent.
+
+    `compile_classifier` compiled it.
+    """
     loss, accuracy = model.evaluate(in_batches(inputs, classes, batch_size=batch_size), verbose=0)
     return {"nll": loss, "error": 100 * (1 - accuracy)}
 
@@ -94,12 +101,11 @@ class ImageClassifiers(Networks):
 
 
 def in_batches(inputs: Any, targets: Any = None, *, batch_size: int) -> Iterable:
-    """Returns a dataset of the batches of some examples, in order, for `fit`, `evaluate` and
-    `predict`.
+    """Returns a dataset of the batches of some examples, in order.
 
-    Given arrays, Keras builds a dataset whose autotuning thread sleeps for 10 ms, 20 ms, 40 ms and
-    so on, and the end of the dataset waits for it: a call of 3 s takes 5 s. So autotuning is off
-    here.
+    It is for `fit`, `evaluate` and `predict`. Given arrays, Keras builds a dataset whose autotuning
+    thread sleeps for 10 ms, 20 ms, 40 ms and so on, and the end of the dataset waits for it: a call
+    of 3 s takes 5 s. So autotuning is off here.
 
     Args:
         inputs: `[examples, ...]`, or a list of such arrays.

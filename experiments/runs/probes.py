@@ -12,11 +12,10 @@ from rmsnorm_tf import RMSNormGRUCell, RMSNormLSTMCell
 def mean_share(
     model: keras.Model, layers: Sequence[str], inputs: Any, axis: Any = -1
 ) -> dict[str, float]:
-    """Returns the share of the mean in the mean square of some layers' outputs, `E[mean(a)**2] /
-    E[mean(a**2)]`.
+    """Returns the share of the mean in the mean square of some layers' outputs.
 
-    The share is the part of the mean square that LayerNorm's centring removes: 0 if the mean is 0,
-    1 if all entries are equal.
+    It is `E[mean(a)**2] / E[mean(a**2)]`. The share is the part of the mean square that LayerNorm's
+    centring removes: 0 if the mean is 0, 1 if all entries are equal.
 
     Args:
         model: A functional model.
@@ -38,9 +37,8 @@ def gru_shares(cell: RMSNormGRUCell, inputs: Any, mask: Any) -> dict[str, float]
         mask: `[batch, time]`, true where there is an input.
     """
     states = keras.layers.RNN(cell, return_sequences=True)(inputs, mask=mask)
-    before = keras.ops.pad(
-        states[:, :-1], ((0, 0), (1, 0), (0, 0))
-    )  # the state before each time step
+    # The state before each time step.
+    before = keras.ops.pad(states[:, :-1], ((0, 0), (1, 0), (0, 0)))
     found = {}
     for what, vectors, kernel in (
         ("input", inputs, cell.kernel),

@@ -22,9 +22,8 @@ class Condition:
     # Builds the normalization from a layer name; `None` for none.
     norm: "Callable[[str], keras.layers.Layer] | None"
     paper: bool = False  # whether it is the paper's, and its name a key of `styles.KINDS`
-    options: Mapping[str, Any] = field(
-        default_factory=dict, hash=False
-    )  # model options that only this condition has
+    # model options that only this condition has
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -37,9 +36,8 @@ class Setting:
     updates: int  # updates of a training
     window: int  # updates over which a training loss is averaged
     validate_every: int  # updates between two validations, a multiple of `window`
-    options: Mapping[str, Any] = field(
-        default_factory=dict, hash=False
-    )  # what else only this setting has
+    # what else only this setting has
+    options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -88,8 +86,10 @@ def grid_runs(
 def best_step_sizes(
     logs: Mapping[Run, Mapping[str, Any]], metric: str, step_sizes: Sequence[float]
 ) -> dict[tuple[Condition, Setting], float]:
-    """Returns the rate with the best validation for each condition and setting whose runs with
-    all rates are done."""
+    """Returns the rate with the best validation for each condition and setting.
+
+    Runs with all rates must be done.
+    """
     found: dict[tuple[Condition, Setting], dict[float, float]] = {}
     for run, log in logs.items():
         if run.seed == GRID_SEED:
@@ -105,8 +105,7 @@ def lowest(log: Mapping[str, Any], metric: str) -> float:
 
 
 def or_infinite(value: float) -> float:
-    """Returns the value of a metric, or infinity if it is not a number, which is then never the
-    lowest."""
+    """Returns a value, or infinity if it is not a number, which is then never the lowest."""
     return math.inf if math.isnan(value) else value
 
 

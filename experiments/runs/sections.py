@@ -1,5 +1,4 @@
-"""Sections that the reports of all Keras tasks share: learning rates, the share of the mean, and
-speed."""
+"""Sections of all Keras tasks: learning rates, the share of the mean, and speed."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -28,8 +27,10 @@ def settings_of(logs: Logs) -> list[Setting]:
 
 
 def step_sizes_section(logs: Logs, metric: str, label: str) -> Section | None:
-    """Returns the section of the grid of learning rates, which the lowest metric chooses, or
-    `None` without any."""
+    """Returns the section of the grid of learning rates, or `None` without any.
+
+    The lowest metric chooses.
+    """
     grid: dict[str, dict[str, dict[float, float]]] = {}
     values = {run: lowest(log, metric) for run, log in logs.items() if run.seed == GRID_SEED}
     for run, value in values.items():
@@ -40,8 +41,10 @@ def step_sizes_section(logs: Logs, metric: str, label: str) -> Section | None:
 
 
 def share_section(logs: Logs, over: str = "the units") -> Section | None:
-    """Returns the section of the share of the mean over some axes in each norm's input, or
-    `None` without any."""
+    """Returns the section of the share of the mean in each norm's input, or `None`.
+
+    The mean is over some axes, in words.
+    """
     settings = settings_of(logs)
     shares = {}
     for setting in settings:

@@ -18,6 +18,7 @@ from tqdm import tqdm
 from nmt.errors import UserError
 from nmt.storage.files import read_json, write_json
 
+ROOT = Path(__file__).parents[2]
 _SIZE = 1024  # rows and columns of the matrices of the check
 _PRODUCTS = 30
 
@@ -46,8 +47,10 @@ def usable_cores() -> int:
 
 
 def gflops() -> float:
-    """Returns the speed of a matrix product, the median of some: it falls while other programs
-    run."""
+    """Returns the speed of a matrix product, the median of some.
+
+    It falls while other programs run.
+    """
     matrix = np.ones((_SIZE, _SIZE), np.float32)
     seconds = []
     for _ in range(_PRODUCTS):
@@ -55,9 +58,6 @@ def gflops() -> float:
         matrix @ matrix
         seconds.append(time.perf_counter() - begin)
     return 2 * _SIZE**3 / median(seconds) / 1e9
-
-
-ROOT = Path(__file__).parents[2]
 
 
 class Training(Protocol):
@@ -211,8 +211,10 @@ def provenance() -> dict[str, Any]:
 
 @functools.cache
 def commit_of_checkout(root: Path = ROOT) -> str:
-    """Returns the commit of the checkout at the first call, with a plus if a tracked file has
-    changed, or `unknown`."""
+    """Returns the commit of the checkout at the first call, or `unknown`.
+
+    A plus means that a tracked file has changed.
+    """
     return read_commit(root, "--untracked-files=no")
 
 

@@ -21,14 +21,14 @@ class Part(NamedTuple):
     """Sentences in their order, and which of them have both neighbours."""
 
     ids: np.ndarray  # ids of words `[sentences, LONGEST + 1]`, each with its end, padded with 0
-    middles: (
-        np.ndarray
-    )  # indices of sentences whose neighbours are sentences of the same novel, `[triples]`
+    # indices of sentences whose neighbours are sentences of the same novel, `[triples]`
+    middles: np.ndarray
 
 
 def read_corpus(data: str) -> Parts:
-    """Reads a folder of novels; see `read_novels`. The same corpus comes every time. Nothing is for
-    the test.
+    """Reads a folder of novels; see `read_novels`.
+
+    The same corpus comes every time. Nothing is for the test.
 
     Raises:
         UserError: A part has no three sentences in a row that are short enough.

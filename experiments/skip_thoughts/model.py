@@ -22,13 +22,13 @@ def build_model(
     units: int = UNITS,
     word_units: int = WORD_UNITS,
 ) -> keras.Model:
-    """Returns the compiled network of a condition. It maps sentences and their neighbours to logits
-    of the neighbours' words.
+    """Returns the compiled network of a condition.
 
-    The inputs are ids `[batch, LONGEST + 1]` of the sentences and `[batch, 2, LONGEST + 1]` of
-    their neighbours; the output is `[batch, 2, LONGEST + 1, WORDS]`. Each word of a neighbour is
-    predicted from the words before it and the last state of the GRU that reads the sentence. The
-    seed alone determines the initial weights.
+    It maps sentences and their neighbours to logits of the neighbours' words. The inputs are ids
+    `[batch, LONGEST + 1]` of the sentences and `[batch, 2, LONGEST + 1]` of their neighbours; the
+    output is `[batch, 2, LONGEST + 1, WORDS]`. Each word of a neighbour is predicted from the words
+    before it and the last state of the GRU that reads the sentence. The seed alone determines the
+    initial weights.
 
     Args:
         condition: Its options are arguments of the GRUs.
@@ -41,9 +41,8 @@ def build_model(
     neighbours = keras.Input((2, LONGEST + 1), dtype="int32", name="neighbours")
     words = keras.layers.Embedding(WORDS, word_units, mask_zero=True, name="words")
     thought = RMSNormGRU(units, name="thought", **cell_options(condition))(words(sentence))
-    before = ops.pad(
-        neighbours[:, :, :-1], ((0, 0), (0, 0), (1, 0)), constant_values=END
-    )  # the word before each word
+    # The word before each word.
+    before = ops.pad(neighbours[:, :, :-1], ((0, 0), (0, 0), (1, 0)), constant_values=END)
     states = []
     for index, name in enumerate(NEIGHBOURS):
         decoder = RMSNormGRU(units, return_sequences=True, name=name, **cell_options(condition))

@@ -57,8 +57,7 @@ class SkipThoughts(Networks):
 
 
 def _spread_over(part: Part, count: int) -> np.ndarray:
-    """Returns the numbers of `count` triples that are evenly spread over a part, or of all if
-    there are fewer."""
+    """Returns the numbers of `count` triples that are evenly spread over a part, or of all."""
     return np.unique(np.linspace(0, len(part.middles) - 1, count).astype(int))
 
 

@@ -1,5 +1,4 @@
-"""The report on a plan: its claims judged together, all its measures, and the values of each
-kind."""
+"""Reports on a plan: claims judged together, all measures, the values of each kind."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -71,8 +70,10 @@ class Preregistration(NamedTuple):
         return folder
 
     def _measures(self, results: Sequence[Result]) -> Section:
-        """Returns the section of the differences in every measure, of the contrasts that have
-        all their seeds."""
+        """Returns the section of the differences in every measure.
+
+        It has the contrasts that have all their seeds.
+        """
         seeds = {condition.name: condition.seeds for condition in read_conditions()}
         conditions = []
         data = []

@@ -17,9 +17,8 @@ class Result(NamedTuple):
     condition: Condition
     seed: int
     log: dict[str, Any]  # as `runs.make` writes it
-    sentences: Mapping[str, int] = MappingProxyType(
-        {}
-    )  # of each test set, by which means over them are weighted
+    # of each test set, by which means over them are weighted
+    sentences: Mapping[str, int] = MappingProxyType({})
 
     @property
     def best(self) -> dict[str, Any]:
@@ -86,10 +85,10 @@ def by_condition(results: Iterable[Result]) -> dict[Condition, list[Result]]:
 def choose(
     conditions: Iterable[Condition], grid: Iterable[Result], step_sizes: Sequence[float]
 ) -> dict[Condition, float | None]:
-    """Returns the learning rate of each condition: that with the best validation, or `None` for
-    that of its options.
+    """Returns the learning rate of each condition: that with the best validation.
 
-    A condition is left out as long as the grid that chooses its learning rate is not wholly done.
+    `None` stands for that of its options. A condition is left out as long as the grid that chooses
+    its learning rate is not wholly done.
 
     Args:
         conditions: All conditions.

@@ -1,4 +1,4 @@
-"""Makes one run and writes its log: options, validations, and BLEU of the test sets."""
+"""Makes a run and its log: options, validations, BLEU of the test sets; times updates."""
 
 import itertools
 import os
@@ -19,6 +19,9 @@ from ..runs.store import gflops, usable_cores
 from .baseline import Store, commit_of, execute
 from .condition import Run
 from .corpus import Corpus
+
+AGAIN = "layernorm 2"  # the name of LayerNorm's second model
+_BENCHMARK = ("benchmarks/training.py", "--batches", "6", "--rounds", "30")
 
 
 class Training(NamedTuple):
@@ -117,9 +120,8 @@ def make(training: Training) -> dict[str, Any]:
 
     files = ["--model", str(model), "--config", str(config)]
     shares = run.condition.section == "main" and not run.of_grid
-    keep = (
-        ["--keep", str(training.given["finish_after"])] if shares else []
-    )  # keep the models of all validations
+    # Keep the models of all validations.
+    keep = ["--keep", str(training.given["finish_after"])] if shares else []
     if run.condition.centre and not (model / "last.npz").exists():
         moved = ["--centre", str(run.condition.centre), "--moved", run.condition.moved]
         call("experiments.translation.inside.recentre", *files, *moved)
@@ -191,8 +193,10 @@ def _describe(training: Training) -> dict[str, Any]:
 
 
 def portable(options: dict[str, Any]) -> dict[str, Any]:
-    """Returns options with file names instead of paths, so that a log reveals nothing about the
-    machine."""
+    """Returns options with file names instead of paths.
+
+    So a log reveals nothing about the machine.
+    """
 
     def name(value: Any) -> Any:
         return Path(value).name if isinstance(value, str) else value
@@ -203,20 +207,15 @@ def portable(options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-AGAIN = "layernorm 2"  # the name of LayerNorm's second model
-_BENCHMARK = ("benchmarks/training.py", "--batches", "6", "--rounds", "30")
-
-
 def measure_seconds(kinds: Collection[str], corpus: Corpus, store: Store) -> None:
-    """Times the updates of all kinds in turn, in several processes. Nothing else should run at that
-    time.
+    """Times the updates of all kinds in turn, in several processes.
 
-    LayerNorm is timed twice, to show the noise.
+    Nothing else should run at that time. LayerNorm is timed twice, to show the noise.
 
     Args:
         kinds: Kinds of normalization. If one of them is new, all are timed again.
         corpus: The corpus whose batches are used.
-        place: Where the patched copy and the logs are.
+        store: Where the patched copy and the logs are.
 
     Raises:
         UserError: The benchmark failed.

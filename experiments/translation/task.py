@@ -75,8 +75,9 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int]
 
 
 def report(corpus: Corpus, store: Store, failed: Sequence[str] = ()) -> bool:
-    """Writes the report on the trainings that are done, and names those that failed; returns
-    whether there are some.
+    """Writes the report on the trainings that are done; returns whether there are some.
+
+    It names those that failed.
 
     Raises:
         UserError: A log is of a training with other options.

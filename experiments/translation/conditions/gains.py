@@ -8,8 +8,9 @@ from ..condition import Condition
 
 @keras.saving.register_keras_serializable(package="experiments.translation")
 class ScaledL2Normalization(keras.layers.Layer):
-    """`x / sqrt(sum(x^2) + n epsilon) * gain` over the last axis of n entries; the gains begin at
-    `sqrt(n)`.
+    """Computes `x / sqrt(sum(x^2) + n epsilon) * gain` over the last axis of n entries.
+
+    The gains begin at `sqrt(n)`.
 
     Args:
         epsilon: Added to the mean square, as in RMSNorm.

@@ -1,5 +1,7 @@
-"""A large epsilon of Adam and more updates, which let a model without a norm learn, for three
-kinds."""
+"""Three kinds with a large epsilon of Adam and more updates.
+
+A model without a norm learns then.
+"""
 
 from ..condition import Condition
 

@@ -1,9 +1,8 @@
-"""The paper's Table 4, translation with a Transformer: each kind after the residual sums, and two
-kinds before them.
+"""The paper's Table 4: a Transformer with each kind after the residual sums.
 
-A condition without a norm takes steps smaller than those of a grid: only large ones might make it
-diverge. Two conditions have more updates, because models with norms after the residual sums learn
-slowly.
+Two kinds stand before them too. A condition without a norm takes steps smaller than those of a
+grid: only large ones might make it diverge. Two conditions have more updates, because models with
+norms after the residual sums learn slowly.
 """
 
 from ..condition import Condition

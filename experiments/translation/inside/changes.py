@@ -10,8 +10,7 @@ from rmsnorm_tf import RMSNormalization
 
 
 def add_last_offset() -> None:
-    """Gives the decoder's last norm an offset, in every Transformer that this process builds
-    later."""
+    """Gives the decoder's last norm an offset, in every Transformer built later."""
     transformer.Transformer._decoder = _Decoder
 
 
@@ -28,8 +27,7 @@ def _norm_with_offset(config: Any) -> RMSNormalization:
 
 
 def centre_positions() -> None:
-    """Makes every Transformer that this process builds later take the mean from each position's
-    sinusoids."""
+    """Takes the mean from each position's sinusoids, in every Transformer built later."""
     transformer.sinusoids = _centred
 
 

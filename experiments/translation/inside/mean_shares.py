@@ -1,5 +1,6 @@
-"""Measures the share of the mean in the input of every norm; runs in the patched copy of the
-baseline.
+"""Measures the share of the mean in the input of every norm.
+
+It runs in the patched copy of the baseline:
 
     python -m experiments.translation.inside.mean_shares --model DIR --source FILE --target FILE
     --to FILE.json
@@ -54,8 +55,7 @@ def measure_shares(system: System, text: ParallelText) -> dict[str, float]:
 
 
 def record_inputs(model: keras.Model, normalization: Normalization) -> dict[str, list[tf.Tensor]]:
-    """Makes every norm of a model append its inputs `[rows, units]` to a list when the model is
-    called eagerly.
+    """Makes every norm append its inputs `[rows, units]` to a list in eager calls.
 
     The norms of this kind stay replaced. The lists come by the path of the norm in the model.
     """
@@ -95,9 +95,8 @@ def _recording(norm: Call, inputs: list[tf.Tensor]) -> Call:
 def _by_update(model: Path, text: ParallelText) -> dict[int, dict[str, float]]:
     """Returns the shares after each number of updates."""
     config = load_system(model).config
-    keras.utils.set_random_seed(
-        config.seed
-    )  # TensorFlow then drops the tokenizers of systems that exist already
+    # TensorFlow then drops the tokenizers of systems that exist already.
+    keras.utils.set_random_seed(config.seed)
     found = {0: measure_shares(build_system(config, config.dictionaries), text)}
     for path in kept_checkpoints(model):
         system = load_system(model)

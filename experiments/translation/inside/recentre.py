@@ -1,5 +1,6 @@
-"""Initialises the matrices of a model around another centre; runs in the patched copy of the
-baseline.
+"""Initialises the matrices of a model around another centre.
+
+It runs in the patched copy of the baseline:
 
     python -m experiments.translation.inside.recentre --model DIR --config FILE --centre 0.2 --moved
     all

@@ -1,2 +1,1 @@
-"""The sections of the report, from results to a table, a plot and paragraphs, and the words that
-they share."""
+"""The sections of the report: from results to a table, a plot and paragraphs."""

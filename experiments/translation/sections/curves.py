@@ -107,8 +107,10 @@ def _draw(
     curves: Mapping[Condition, Curve],
     per_update: Callable[[Condition], float] = lambda condition: 1,
 ) -> None:
-    """Draws the mean over the seeds, and their range around it, with an x value for each update
-    of a condition."""
+    """Draws the mean over the seeds, and their range around it.
+
+    Each update of a condition has an x value.
+    """
     for condition, style in styles({condition: kind_of(condition) for condition in curves}).items():
         x = [update * per_update(condition) for update in curves[condition]]
         draw_seeds(axes, x, list(curves[condition].values()), style, label=condition.label)

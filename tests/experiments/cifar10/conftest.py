@@ -1,5 +1,7 @@
-"""A data set in place of CIFAR-10: noisy images of 16 x 16 pixels, the brightness of whose rows
-tells their class."""
+"""A data set in place of CIFAR-10: noisy images of 16 x 16 pixels.
+
+The brightness of their rows tells their class.
+"""
 
 import numpy as np
 import pytest

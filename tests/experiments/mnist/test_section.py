@@ -15,8 +15,10 @@ LABELS = {"none": "without a norm", "layernorm": "LayerNorm", "rmsnorm": "RMSNor
 
 
 def log(loss):
-    """Returns a log with two windows around a mean loss, in which the first of two validations
-    is better."""
+    """Returns a log with two windows around a mean loss.
+
+    The first of two validations is better.
+    """
     validations = [
         {"update": 10, "nll": 0.5, "error": 10.0, "test_error": 3.0},
         {"update": 20, "nll": 0.75, "error": 10.0, "test_error": 4.0},

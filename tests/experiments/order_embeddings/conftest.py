@@ -1,5 +1,7 @@
-"""Captions in place of Multi30k's: each image is of a number of things, which all its captions
-name."""
+"""Captions in place of Multi30k's.
+
+Each image is of a number of things, which all its captions name.
+"""
 
 import gzip
 

@@ -47,8 +47,7 @@ def test_entities_are_renumbered_in_training_alone():
 
 
 def test_logits_stay_with_their_entities():
-    """With equal rows and columns for all entities but one number, only that number's entity has
-    another logit."""
+    """Only one entity, with rows and columns of its own, has another logit."""
     model = small()
     embedding = model.get_layer("words").embeddings
     table = embedding.numpy()
@@ -141,8 +140,7 @@ def test_a_row_sets_the_initial_gains():
 
 @pytest.mark.slow
 def test_all_terms_before_a_tanh_are_normalized_over_the_batch():
-    """In training, each unit of a term has mean beta = 0 and standard deviation gamma = 0.1, up
-    to epsilon."""
+    """In training, a unit of a term has mean beta = 0 and deviation gamma = 0.1."""
     model = small("batchnorm-everywhere")
     names = ("d_match", "q_match", "d_similar", "q_similar", "read", "asked", "average")
     for layer in model.layers:

@@ -66,8 +66,7 @@ def test_nothing_is_judged_before_all_planned_seeds_are_there():
 
 
 def test_claims_of_a_family_are_corrected_for_their_number_equality_too():
-    """The p-values of these differences are 0.013 and 0.015: significant alone, and not as one
-    of five."""
+    """The p-values 0.013 and 0.015 are significant alone, and not as one of five."""
     higher = replace(ASKED, outcome="higher", margin=0, differences=[0.9, 1.4, 1.2, 0.5])
     equal = replace(ASKED, differences=[0.3, 0.05, -0.3, 0.0])
     for asked, place in ((higher, ""), (equal, ": 90% interval [-0.28, +0.30], margin ±0.5")):

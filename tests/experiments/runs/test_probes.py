@@ -59,8 +59,10 @@ def test_the_shares_of_a_gru_are_those_of_its_products_at_the_steps_that_are_not
 
 
 def test_the_shares_of_an_lstm_are_those_of_its_products_and_of_its_cell_state():
-    """The weights make every sum of a row equal, so that only the cell state, of two steps,
-    remains to compute."""
+    """The weights make every sum of a row equal.
+
+    Only the cell state, of two steps, remains to compute.
+    """
     cell = RMSNormLSTMCell(2, normalization=None)
     cell.build((None, 1))
     cell.kernel.assign(np.ones((1, 8)))

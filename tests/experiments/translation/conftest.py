@@ -20,8 +20,10 @@ TESTS = ("news", "web")
 
 
 def make_result(condition, seed=1, bleu=(10.0, 20.0, 15.0), **log):
-    """Returns a result with a validation of each BLEU, and BLEU on the test sets 1 and 2 below
-    the best."""
+    """Returns a result with a validation of each BLEU.
+
+    BLEU on the test sets is 1 and 2 below the best.
+    """
     options = {"state_size": 32, "embedding_size": 16}
     validations = [{"update": 100 * number, "bleu": value} for number, value in enumerate(bleu, 1)]
     tests = {

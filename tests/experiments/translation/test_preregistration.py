@@ -120,8 +120,10 @@ def test_biases_are_judged_against_the_margin(both, last_seed, verdict, tmp_path
 
 
 def of_pre_norm(kind, seed, offset=-0.012, centring=0.01):
-    """The offset lowers the loss by 0.012, centring raises it by 0.01, and centred positions do
-    nothing."""
+    """The offset lowers the loss by 0.012, centring raises it by 0.01.
+
+    Centred positions do nothing.
+    """
     parts = {
         "layernorm": offset + centring,
         "layernorm-no-offset": centring,

@@ -62,10 +62,9 @@ TRANSFORMER |= {"transformer_dec_depth": 1, "transformer_ffn_hidden_size": 8}
     [({}, 22), (TRANSFORMER, 7), ({**TRANSFORMER, "transformer_norm_position": "post"}, 5)],
 )
 def test_every_norm_has_a_share(folder, options, count, kind):
-    """A Transformer has 2 norms in a layer of the encoder and 3 in one of the decoder; a pre-norm
-    one, 2 at the ends.
+    """A Transformer has 2 norms in a layer of the encoder and 3 in one of the decoder.
 
-    Without a norm, there is a share where each norm would be.
+    A pre-norm one has 2 at the ends. Without a norm, there is a share where each norm would be.
     """
     system = make_system(folder, **options, layer_normalization_type=kind)
     shares = measure_shares(system, ParallelText(folder / "dev.en", folder / "dev.de"))
