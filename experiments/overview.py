@@ -39,14 +39,17 @@ def overview(results: Path) -> str:
     """Returns the page in Markdown; `results` holds a folder for each report."""
     reports = read_reports(results)
     measures = reports[PLANNED]["sections"]["measures"]
-    page = (RESULTS / "overview.md").read_text("utf-8")  # with gaps for the tables
-    return page.format(
-        planned=_claims(reports[PLANNED]),
-        measures=markdown_table(measures["columns"], measures["rows"], ":---"),
-        cause=_claims(reports[PRE_NORM]),
-        times=_times(reports),
-        others=_others(reports),
-        **_at_the_papers_size(),
+    return (
+        (RESULTS / "overview.md")
+        .read_text("utf-8")
+        .format(
+            planned=_claims(reports[PLANNED]),
+            measures=markdown_table(measures["columns"], measures["rows"], ":---"),
+            cause=_claims(reports[PRE_NORM]),
+            times=_times(reports),
+            others=_others(reports),
+            **_at_the_papers_size(),
+        )
     )
 
 

@@ -159,8 +159,8 @@ class OverPositions(keras.layers.Layer):
 
     def call(self, inputs):
         height, width, channels = inputs.shape[1:]
-        shape = (-1, height * width, channels)
-        flat = keras.ops.reshape(inputs, shape)  # [batch, positions, channels]
+        # [batch, positions, channels]
+        flat = keras.ops.reshape(inputs, (-1, height * width, channels))
         return keras.ops.reshape(self.norm(flat), (-1, height, width, channels))
 
 

@@ -83,8 +83,7 @@ def retrieval_scores(images: np.ndarray, captions: np.ndarray) -> dict[str, floa
     flat = captions.reshape(-1, units)
     penalties = _penalties(images, flat).numpy()
     penalties = np.nan_to_num(penalties, nan=np.inf)  # all tie
-    cases = np.arange(count)
-    own = penalties.reshape(count, count, per_image)[cases, cases]  # [images, captions]
+    own = np.diagonal(penalties.reshape(count, count, per_image)).T  # [images, captions]
     # Ties with other pairs count against the model. The other captions of an image do not compete
     # with its best one.
     best = own.min(1)[:, None]

@@ -188,8 +188,7 @@ def build_model(
     words = keras.layers.Embedding(WORDS, word_units, name="words")
     # [batch, time, 2 * units] and [batch, 2 * units]
     d = _read("passage", condition, units, passage, words(passage), return_sequences=True)
-    mask = question != PADDING
-    q = _read("question", condition, units, question, words(question), mask=mask)
+    q = _read("question", condition, units, question, words(question), mask=question != PADDING)
 
     def term(name: str, vectors):
         product = keras.layers.Dense(2 * units, use_bias=False, name=name)(vectors)

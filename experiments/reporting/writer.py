@@ -90,9 +90,11 @@ def _claims(claims: Sequence[Claim]) -> list[str]:
     """Returns the paragraph and the table that begin a report with claims."""
     if not claims:
         return []
-    about = "The claims, and what this report shows of them."
-    brackets = "In this table, brackets hold 95% intervals."
-    return [f"{about} {brackets}", markdown_table(Claim._fields, claims, ":---")]
+    about = (
+        "The claims, and what this report shows of them. In this table, brackets hold 95% "
+        "intervals."
+    )
+    return [about, markdown_table(Claim._fields, claims, ":---")]
 
 
 def _markdown(section: Section) -> str:

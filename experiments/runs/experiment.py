@@ -35,14 +35,12 @@ class Experiment:
     metric: str  # key of a validation. The lowest value chooses the learning rate
     metric_label: str  # the metric in words
     learning: Learning  # the first section of the report
-    load: Callable[
-        [str], Networks
-    ]  # reads data, of which DATA says where it is, and returns the networks
+    # reads data, of which DATA says where it is, and returns the networks
+    load: Callable[[str], Networks]
     # the learning rates of Adam from which each condition takes the best
     step_sizes: Sequence[float] = (1e-3 / 3, 1e-3, 3e-3)
-    share_over: str = (
-        "the units"  # what the means in the section on the share of the mean run over, in words
-    )
+    # what the means in the section on the share of the mean run over, in words
+    share_over: str = "the units"
     # returns sections that only this task has
     more_sections: Callable[[Logs], Sequence[Section]] = lambda logs: ()
     # the published times of the conditions by their names, in any unit
