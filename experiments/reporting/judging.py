@@ -26,8 +26,8 @@ _DIRECTIONS = ("lower", "higher")
 class Hypothesis:
     """A claim about two kinds."""
 
-    one: str  # name of a row
-    other: str  # name of the row that it is compared with
+    one: str  # name of a condition
+    other: str  # name of the condition that it is compared with
     # what the claim says of the value of `one` minus that of `other`: `lower`, `higher`, `equal`,
     # within the margin, `not lower` or `not higher`, each than 0 by the margin. `lower` and
     # `higher` need none; with one, the claim is of a difference larger than it
@@ -199,13 +199,13 @@ def paired(
     value: Callable[[Any], float],
     relative: bool = False,
 ) -> list[float]:
-    """Returns the difference of a value for each seed that both rows have.
+    """Returns the difference of a value for each seed that both conditions have.
 
     It is NaN if one of the two diverged.
 
     Args:
-        one: The results of a row by their seeds.
-        other: Those of the row that it is compared with.
+        one: The results of a condition by their seeds.
+        other: Those of the condition that it is compared with.
         value: Reads the value from a result.
         relative: Give differences in percent.
     """

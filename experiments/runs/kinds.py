@@ -40,7 +40,7 @@ def cell_options(condition: Condition) -> dict[str, Any]:
     """
     if condition.norm:
         raise UserError(
-            f"row {condition.name}: recurrent layers build their norms by themselves; give "
+            f"condition {condition.name}: recurrent layers build their norms by themselves; give "
             "options= instead of norm"
         )
     return dict(condition.options)

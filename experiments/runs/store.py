@@ -60,8 +60,8 @@ def gflops() -> float:
     return 2 * _SIZE**3 / median(seconds) / 1e9
 
 
-class Training(Protocol):
-    """What a store must know of a training. It can be a key of a dictionary."""
+class Run(Protocol):
+    """What a store must know of a run. It can be a key of a dictionary."""
 
     name: str  # of its log
     options: Mapping[str, Any]  # values that a log must share with it to be its log
@@ -88,7 +88,7 @@ class LogStore:
 
     most_memory = 4 << 30  # bytes that trainings may leave behind
 
-    def read(self, run: Training) -> dict[str, Any] | None:
+    def read(self, run: Run) -> dict[str, Any] | None:
         """Returns the log of a training, or `None` if it is not done.
 
         Raises:
@@ -120,7 +120,7 @@ class LogStore:
                 "earlier values"
             )
 
-    def keep(self, run: Training, log: Mapping[str, Any]) -> None:
+    def keep(self, run: Run, log: Mapping[str, Any]) -> None:
         self.write(run.name, {"options": run.options, **provenance(), **log})
 
     def write(self, name: str, content: Mapping[str, Any]) -> None:
@@ -141,15 +141,15 @@ class LogStore:
         """Writes the times of the updates that each process measured."""
         self.write("times", {"processes": processes})
 
-    def read_all(self, runs: Iterable[Training]) -> dict[Training, dict[str, Any]]:
+    def read_all(self, runs: Iterable[Run]) -> dict[Run, dict[str, Any]]:
         """Returns the logs of the runs that are done."""
         found = {run: self.read(run) for run in runs}
         return {run: log for run, log in found.items() if log}
 
     def make_all(
         self,
-        runs: Sequence[Training],
-        make: Callable[[Training], Mapping[str, Any]],
+        runs: Sequence[Run],
+        make: Callable[[Run], Mapping[str, Any]],
         minutes: float = 0,
     ) -> dict[str, str]:
         """Makes the trainings that are not done, and says before how long that takes.

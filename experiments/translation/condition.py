@@ -46,7 +46,7 @@ class Condition:
     def __post_init__(self):
         if bool(self.kind) == bool(self.build):
             raise ValueError(
-                f"row {self.name!r} has {self.kind=} and {self.build=}; give one of the two"
+                f"condition {self.name!r} has {self.kind=} and {self.build=}; give one of the two"
             )
 
     @property

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from .baseline import Store
 from .condition import Condition, Run
 from .corpus import Corpus
-from .runs import Training
+from .runs import CorpusRun
 
 
 class Result(NamedTuple):
@@ -68,7 +68,7 @@ def read_results(runs: Iterable[Run], corpus: Corpus, store: Store) -> list[Resu
     """
     found = []
     for run in runs:
-        log = store.read(Training(run, corpus, store))
+        log = store.read(CorpusRun(run, corpus, store))
         if log:
             found.append(Result(run.condition, run.seed, log, corpus.sentences))
     return found

@@ -24,7 +24,7 @@ AGAIN = "layernorm 2"  # the name of LayerNorm's second model
 _BENCHMARK = ("benchmarks/training.py", "--batches", "6", "--rounds", "30")
 
 
-class Training(NamedTuple):
+class CorpusRun(NamedTuple):
     """A run on a corpus, as the store of its logs knows it."""
 
     run: Run
@@ -93,7 +93,7 @@ def make_all(runs: Sequence[Run], corpus: Corpus, store: Store) -> dict[str, str
     Returns the reason of each failure, by the run's name.
     """
     failed = store.make_all(
-        [Training(run, corpus, store) for run in runs],
+        [CorpusRun(run, corpus, store) for run in runs],
         make,
         corpus.minutes,
     )
@@ -103,17 +103,17 @@ def make_all(runs: Sequence[Run], corpus: Corpus, store: Store) -> dict[str, str
     return failed
 
 
-def make(training: Training) -> dict[str, Any]:
+def make(corpus_run: CorpusRun) -> dict[str, Any]:
     """Trains a run from its last checkpoint, translates the test sets, and returns its log.
 
     Raises:
         UserError: A process failed.
     """
-    run, corpus, store = training
+    run, corpus, store = corpus_run
     store.run(run).mkdir(parents=True, exist_ok=True)
     config = store.run(run) / "options.json"
     model = store.model(run)
-    write_json(config, training.given)
+    write_json(config, corpus_run.given)
 
     def call(*arguments: str) -> None:
         execute(store, "-m", *arguments, output=store.run(run) / "output.txt")
@@ -121,18 +121,18 @@ def make(training: Training) -> dict[str, Any]:
     files = ["--model", str(model), "--config", str(config)]
     shares = run.condition.section == "main" and not run.of_grid
     # Keep the models of all validations.
-    keep = ["--keep", str(training.given["finish_after"])] if shares else []
+    keep = ["--keep", str(corpus_run.given["finish_after"])] if shares else []
     if run.condition.centre and not (model / "last.npz").exists():
         moved = ["--centre", str(run.condition.centre), "--moved", run.condition.moved]
         call("experiments.translation.inside.recentre", *files, *moved)
     try:
         call("nmt", "train", *files, *keep)
     except UserError:
-        if not training.whole:
+        if not corpus_run.whole:
             raise
-    log = _describe(training)
+    log = _describe(corpus_run)
     if run.tested:
-        log["tests"] = _tested(training, call)
+        log["tests"] = _tested(corpus_run, call)
     if shares:
         (source, target) = corpus.files(corpus.valid, store.work)
         found = store.run(run) / "mean_shares.json"
@@ -142,9 +142,9 @@ def make(training: Training) -> dict[str, Any]:
     return log
 
 
-def _tested(training: Training, call: Callable[..., None]) -> dict[str, Any]:
+def _tested(corpus_run: CorpusRun, call: Callable[..., None]) -> dict[str, Any]:
     """Translates all test sets with one start of the program, and returns the BLEU of each."""
-    run, corpus, store = training
+    run, corpus, store = corpus_run
     files = {test: corpus.files(part, store.work) for test, part in corpus.tests.items()}
     sources = store.run(run) / "sources"
     output = store.run(run) / "translations"
@@ -170,10 +170,10 @@ def _lines(path: str | os.PathLike) -> list[str]:
     return [line.decode() for line in read_lines(Path(path))]
 
 
-def _describe(training: Training) -> dict[str, Any]:
+def _describe(corpus_run: CorpusRun) -> dict[str, Any]:
     """Returns the log without the results on the test sets."""
-    run = training.run
-    model = training.store.model(run)
+    run = corpus_run.run
+    model = corpus_run.store.model(run)
     progress = read_json(model / "progress.json")
     return {
         "row": run.condition.name,
@@ -181,12 +181,12 @@ def _describe(training: Training) -> dict[str, Any]:
         "seed": run.seed,
         "centre": run.condition.centre,
         "moved": run.condition.moved,
-        "options": portable(training.given),
+        "options": portable(corpus_run.given),
         "step_size_chosen": run.step_size is not None,
         "validations": progress["validations"],
         "skipped": progress["skipped"],
         "versions": read_json(model / "versions.json"),
-        "commit": commit_of(training.store),
+        "commit": commit_of(corpus_run.store),
         "cores": usable_cores(),
         "tests": {},
     }

@@ -60,7 +60,9 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int]
     known = {run.seed for run in runs}
     unknown = sorted({*seeds} - known)
     if unknown:
-        raise UserError(f"--seeds: no row is trained with the seed {', '.join(map(str, unknown))}")
+        raise UserError(
+            f"--seeds: no condition is trained with the seed {', '.join(map(str, unknown))}"
+        )
     for corpus in corpora:
         store = Store(corpus.name, root)
         failed |= {} if so_far else _make(corpus, store, seeds)

@@ -16,5 +16,5 @@ def test_options_are_arguments_of_recurrent_layers(condition, layer):
 
 
 def test_a_norm_of_its_own_is_refused():
-    with pytest.raises(UserError, match=r"row mine: .* give options="):
+    with pytest.raises(UserError, match=r"condition mine: .* give options="):
         cell_options(Condition("mine", "Mine", lambda name: None))

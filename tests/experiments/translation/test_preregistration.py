@@ -13,7 +13,7 @@ from experiments.translation import task
 from experiments.translation.baseline import Store
 from experiments.translation.corpus import read_corpus
 from experiments.translation.preregistrations import PREREGISTRATIONS, preregistration_of
-from experiments.translation.runs import Training, portable
+from experiments.translation.runs import CorpusRun, portable
 from experiments.translation.schedule import read_conditions, seed_runs
 from nmt.errors import UserError
 
@@ -40,7 +40,7 @@ def write_logs(root, corpus, value, last_seed=999):
                 "seconds": 9.0,
             }
             log = {
-                "options": portable(Training(run, read, store).given),
+                "options": portable(CorpusRun(run, read, store).given),
                 "centre": 0.0,
                 "moved": "all",
                 "step_size_chosen": False,

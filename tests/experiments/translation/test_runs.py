@@ -6,7 +6,7 @@ import pytest
 from experiments.translation import runs
 from experiments.translation.condition import Condition, Run
 from experiments.translation.corpus import prepare
-from experiments.translation.runs import Training, make, make_all
+from experiments.translation.runs import CorpusRun, make, make_all
 from nmt.errors import UserError
 
 RUN = Run(Condition("rmsnorm", "RMSNorm", kind="rmsnorm"), 1)
@@ -17,7 +17,7 @@ MOVED = Run(
 
 def logged(run, corpus, store):
     """Returns the log of a run, or `None`."""
-    return store.read(Training(run, corpus, store))
+    return store.read(CorpusRun(run, corpus, store))
 
 
 @pytest.fixture
@@ -55,17 +55,17 @@ def test_a_run_is_trained_and_tested_and_leaves_a_log(corpus, store, commands, t
 
 
 def test_another_centre_is_set_once(corpus, store, commands):
-    log = make(Training(MOVED, corpus, store))
+    log = make(CorpusRun(MOVED, corpus, store))
     assert names(commands) == ["experiments.translation.inside.recentre", "nmt train"]
     assert log["tests"] == {}
     (store.model(MOVED) / "last.npz").touch()
     commands.clear()
-    make(Training(MOVED, corpus, store))
+    make(CorpusRun(MOVED, corpus, store))
     assert names(commands) == ["nmt train"]
 
 
 def test_options_combine_corpus_row_and_seed(corpus, store, commands):
-    make(Training(MOVED, corpus, store))
+    make(CorpusRun(MOVED, corpus, store))
     options = json.loads((store.run(MOVED) / "options.json").read_text())
     assert (options["layer_normalization_type"], options["seed"], options["state_size"]) == (
         "layernorm",

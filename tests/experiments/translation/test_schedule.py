@@ -62,8 +62,8 @@ def test_added_rows_follow_those_of_table_2(add):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("rmsnorm", "rmsnorm: another row"),
-        ("none", "none: another row"),
+        ("rmsnorm", "rmsnorm: another condition"),
+        ("none", "none: another condition"),
     ],
 )
 def test_the_name_of_a_row_is_unique_and_no_kind(name, said, add):
