@@ -29,7 +29,7 @@ def read_conditions() -> list[Condition]:
     taken |= {each.name for each in found if each.build and each.name in kinds}
     if taken:
         raise UserError(
-            f"{', '.join(sorted(taken))}: another condition has this name or kind; choose another name"
+            f"{', '.join(sorted(taken))}: another condition has this name or kind; choose another"
         )
     return found
 
