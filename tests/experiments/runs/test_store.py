@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from experiments.runs.run import Condition
-from experiments.runs.store import Restart
+from experiments.runs.store import LogStore, Restart
 from nmt.errors import UserError
 from tests.experiments.runs.conftest import SETTING
 
@@ -79,10 +79,11 @@ def test_nothing_is_made_if_a_log_has_other_options(store, run):
     assert not made
 
 
-def test_trainings_that_leave_much_memory_behind_go_on_in_a_new_process(store, run, monkeypatch):
-    store.most_memory = 50
+def test_trainings_that_leave_much_memory_behind_go_on_in_a_new_process(run, monkeypatch, tmp_path):
     left = [100]
     monkeypatch.setattr("experiments.runs.store.memory", lambda: sum(left))
+    store = LogStore("small", tmp_path)
+    store.most_memory = 50
     with pytest.raises(Restart):
         store.make_all([run, replace(run, seed=2)], lambda *_: left.append(51) or {})
     assert left == [100, 51] and store.read(run)
