@@ -6,9 +6,10 @@ pytest.importorskip("scipy")
 
 from experiments.reporting.speed import AGAIN, PROCESSES
 from experiments.runs import experiment
-from experiments.runs.experiment import Experiment, time_updates
+from experiments.runs.experiment import Experiment, order, time_updates, train
+from experiments.runs.run import Run
 from experiments.runs.store import LogStore, Restart
-from tests.experiments.runs.conftest import EXPERIMENT, Signs
+from tests.experiments.runs.conftest import CONDITIONS, EXPERIMENT, SETTING, Signs
 
 
 @pytest.mark.slow
@@ -31,7 +32,7 @@ def test_a_row_or_a_setting_that_no_process_has_timed_is_timed_with_all_others(
 
     monkeypatch.setattr(LogStore, "make_all", lambda *_: {})
     monkeypatch.setattr(experiment, "time_updates", lambda *_: times("layernorm", "rmsnorm", AGAIN))
-    monkeypatch.setattr(Experiment, "report", lambda *_: None)
+    monkeypatch.setattr(Experiment, "report", lambda *_: True)
     store.write_times([times("layernorm", kind, AGAIN, setting=setting)] * PROCESSES)
     for count in range(1, PROCESSES + 1):
         with pytest.raises(Restart):
@@ -39,3 +40,20 @@ def test_a_row_or_a_setting_that_no_process_has_timed_is_timed_with_all_others(
         assert store.read_times() == [times("layernorm", "rmsnorm", AGAIN)] * count
     monkeypatch.setattr(experiment, "told", lambda _: "")
     EXPERIMENT.reproduce("", so_far=False, root=tmp_path)  # once more, without a restart
+
+
+@pytest.mark.slow
+def test_losses_and_validations_follow_the_setting():
+    whole = train(Run(CONDITIONS[1], SETTING, seed=1, step_size=0.01), Signs())
+    assert [each["update"] for each in whole["train"]] == [2, 4, 6, 8, 10]
+    assert [each["update"] for each in whole["validations"]] == [4, 8, 10]
+    assert whole["validations"][-1]["nll"] < whole["validations"][0]["nll"]
+    assert whole["seconds"] > 0
+
+
+def test_every_epoch_has_all_examples_in_its_own_order():
+    epochs = order(1, 0, 30, 10).reshape(3, 10)
+    assert all(sorted(epoch) == list(range(10)) for epoch in epochs)
+    assert len({tuple(epoch) for epoch in epochs}) == 3
+    assert list(order(1, 7, 16, 10)) == list(epochs.flatten()[7:23])
+    assert list(order(2, 0, 10, 10)) != list(epochs[0])
