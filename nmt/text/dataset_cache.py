@@ -64,9 +64,7 @@ def token_ids(paths: Sequence[Path], vocabulary: Vocabulary, cache: Cache) -> Ra
     def encoder(block: bytes) -> tuple[np.ndarray, ...]:
         return tuple(found.numpy() for found in traced(tf.constant(block[:-1])))
 
-    return _prepare(
-        "ids", paths, cache, encoder, dtype, _versions(vocabulary.digest, vocabulary.size, "hashes")
-    )
+    return _prepare("ids", paths, cache, encoder, dtype, (vocabulary.digest, vocabulary.size))
 
 
 def hash_lines(lines: tf.Tensor) -> tf.Tensor:
@@ -98,18 +96,8 @@ def drawn_lengths(
         rows = vocabulary.sample(block[:-1].split(b"\n"), alpha, seed, 2**31 - 1)
         return np.zeros(0, np.uint8), np.array([len(row) for row in rows])
 
-    return _prepare(
-        "drawn",
-        paths,
-        cache,
-        encoder,
-        np.uint8,
-        _versions(VERSION, vocabulary.digest, alpha, *seed),
-    )
-
-
-def _versions(*depends_on: object) -> tuple[object, ...]:
-    return (*depends_on, tf.__version__, tensorflow_text.__version__, sentencepiece.__version__)
+    depends_on = (VERSION, vocabulary.digest, alpha, *seed)
+    return _prepare("drawn", paths, cache, encoder, np.uint8, depends_on)
 
 
 def _prepare(
@@ -122,30 +110,29 @@ def _prepare(
 ) -> RaggedArray:
     """Returns the rows of files, cached under their digests and what they depend on."""
     digests = content_digests(paths, cache)
-    key = hashlib.sha256(repr((digests, *depends_on)).encode()).hexdigest()[:32]
+    versions = tf.__version__, tensorflow_text.__version__, sentencepiece.__version__
+    key = hashlib.sha256(repr((digests, *depends_on, *versions)).encode()).hexdigest()[:32]
 
     def blocks(bar: tqdm) -> Iterator[tuple[int, bytes]]:
         for shard, (path, digest) in enumerate(zip(paths, digests, strict=True)):
             for block in _unchanged_blocks(path, digest, bar):
                 yield shard, block
 
-    def encode(block: tuple[int, bytes]) -> tuple[int, tuple[np.ndarray, ...]]:
-        return block[0], encoder(block[1])
-
     def make(folder: Path) -> dict[str, list[int]]:
         compressed = any(path.suffix in (".gz", ".zst") for path in paths)  # of unknown size
         size = None if compressed else sum(path.stat().st_size for path in paths)
-        about = {"unit": "B", "unit_scale": True, "desc": f"reading {paths[0].name}"}
+        name = f"reading {paths[0].name}"
         counts = np.zeros(len(paths) + 1, np.int64)
         total = 0
         with (
             (folder / "flat").open("wb") as flat,
             (folder / "ends").open("wb") as ends,
             (folder / "hashes").open("wb") as hashes,
-            tqdm(total=size, delay=5, leave=False, **about) as bar,
+            tqdm(desc=name, total=size, delay=5, leave=False, unit="B", unit_scale=True) as bar,
         ):
             ends.write(np.zeros(1, np.int64))
-            for shard, (numbers, lengths, *hashed) in parallel_map(encode, blocks(bar)):
+            encoded = parallel_map(lambda block: (block[0], *encoder(block[1])), blocks(bar))
+            for shard, numbers, lengths, *hashed in encoded:
                 flat.write(numbers.astype(dtype, copy=False))
                 ends.write(np.cumsum(lengths, dtype=np.int64) + total)
                 hashes.writelines(hashed)
@@ -155,9 +142,7 @@ def _prepare(
 
     folder, record = cache.entry(f"{kind}-{key}", make)
     names = {"flat": dtype, "ends": np.int64, "hashes": np.int64}
-    return RaggedArray(
-        *(_mapped(folder / name, type_) for name, type_ in names.items()), record["starts"]
-    )
+    return RaggedArray(*(_mapped(folder / name, names[name]) for name in names), record["starts"])
 
 
 def _unchanged_blocks(path: Path, digest: str, bar: tqdm) -> Iterator[bytes]:

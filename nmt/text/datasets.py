@@ -5,6 +5,7 @@ batches of an uninterrupted one. Memory holds only the numbers of the training l
 batch are read from mapped files.
 """
 
+import collections
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,12 +16,12 @@ import tensorflow as tf
 from ..concurrency import cores, parallel_map
 from ..errors import UserError
 from ..storage.cache import Cache
-from .batches import LONGEST, Batch, pad_rows, ragged, rows_of
+from .batches import LONGEST, Batch, pad_rows, rows_of
 from .dataset_cache import RaggedArray, drawn_lengths, hash_lines, raw_lines, token_ids
 from .lines import spread
 from .mixing import WeightedSampler
-from .parallel_text import ParallelText, other_lines
-from .vocabulary import SentencePieceVocabulary, Vocabularies, Vocabulary
+from .parallel_text import ParallelText
+from .vocabulary import SentencePieceVocabulary, Vocabularies
 
 _BLOCK = 1 << 18  # pairs whose lengths are read at a time
 _SAMPLE = 1000  # lines of a sample
@@ -58,41 +59,38 @@ class TrainingData:
                 "--subword_sampling needs SentencePiece vocabularies (.model); leave it out"
             )
         self._vocabularies = vocabularies
-        self._seed = config.seed
-        self._sampling = config.subword_sampling
+        self._config = config
         sides = list(zip((text.source, text.target), vocabularies, strict=True))
         rows = [token_ids(paths, vocabulary, cache) for paths, vocabulary in sides]
-        _require_same_lines(text, *(each.starts for each in rows))
+        if rows[0].starts != rows[1].starts:
+            collections.deque(text, maxlen=0)  # raises an error for files of different lengths
         self.pairs = len(rows[0])
+        if not self.pairs:
+            raise text.empty()
         sample = np.linspace(0, self.pairs - 1, min(self.pairs, _SAMPLE)).astype(int)
         self.samples = [np.concatenate(list(map(each.__getitem__, sample))) for each in rows]
         self._hashes = [each.hashes for each in rows]
         self._corpora = [rows[0].starts[file] for file in text.corpora]
         weights = config.dataset_weights
-        self._sampler = WeightedSampler(weights, self._corpora, self._seed) if weights else None
-        self._prefixes = _prefixes(config.target_prefixes, text, vocabularies.target)
-        self._rows = [raw_lines(paths, cache) for paths, _ in sides] if self._sampling else rows
+        self._sampler = WeightedSampler(weights, self._corpora, config.seed) if weights else None
+        prefixes = tf.constant(config.target_prefixes or [""] * len(text.names), tf.string)
+        self._prefixes = rows_of(vocabularies.target.encode(prefixes))
+        alpha = config.subword_sampling
+        self._rows = [raw_lines(paths, cache) for paths, _ in sides] if alpha else rows
         drawn = [
-            drawn_lengths(paths, vocabulary, self._sampling, (self._seed, 0, side, 0), cache)
+            drawn_lengths(paths, vocabulary, alpha, (config.seed, 0, side, 0), cache)
             for side, (paths, vocabulary) in enumerate(sides)
-            if self._sampling
+            if alpha
         ]
-        widths = bucket_widths(config.maxlen)
-        ratio = config.max_length_ratio
-        members, (self.empty, self.too_long, self.unlike) = self._members(
-            rows, drawn, widths, config.maxlen, ratio
-        )
-        self._buckets = [
-            (width, found) for width, found in zip(widths, members, strict=True) if len(found)
-        ]
-        self.used = sum(map(len, members))
+        self._buckets, (self.empty, self.too_long, self.unlike) = self._members(rows, drawn)
+        self.used = sum(len(members) for _, members in self._buckets)
         if not self.used:
             prefixes = ", prefixes included" if any(map(len, self._prefixes)) else ""
+            ratio = f" and lengths within --max_length_ratio {config.max_length_ratio}"
             raise UserError(
                 f"none of the {self.pairs} sentence pairs has 1 to {config.maxlen} tokens on both "
-                f"sides{prefixes}"
-                f"{f' and lengths within --max_length_ratio {ratio}' if self.unlike else ''}; give "
-                f"other texts or a larger {'--max_length_ratio' if self.unlike else '--maxlen'}"
+                f"sides{prefixes}{ratio if self.unlike else ''}; give other texts or a larger "
+                f"{'--max_length_ratio' if self.unlike else '--maxlen'}"
             )
         tokens = config.token_batch_size
         self._rows_of = {
@@ -105,24 +103,18 @@ class TrainingData:
         self.sizes = _batches_of_widths(sizes, self._rows_of)
         self.pairs_per_epoch = sum(sizes)
         self.batches_per_epoch = sum(batches for _, _, batches in self.sizes)
-        self.earlier_batches_per_epoch = sum(
-            -(-pairs // self._rows_of[width]) for width, pairs, _ in self.sizes
-        )
 
     def _members(
-        self,
-        rows: list[RaggedArray],
-        drawn: list[RaggedArray],
-        widths: list[int],
-        maxlen: int,
-        ratio: float | None,
-    ) -> tuple[list[np.ndarray], list[int]]:
-        """Returns the numbers of the pairs of each width, and how many pairs are empty, too long
-        and unlike.
+        self, rows: list[RaggedArray], drawn: list[RaggedArray]
+    ) -> tuple[list[tuple[int, np.ndarray]], list[int]]:
+        """Returns each width with the numbers of its pairs, if it has any, and how many pairs are
+        empty, too long and unlike.
 
         Memory grows with a corpus by what this returns, and by as much again until it does: lengths
         are read in blocks.
         """
+        maxlen = self._config.maxlen
+        widths = bucket_widths(maxlen)
         members = [[] for _ in widths]
         left_out = np.zeros(3, int)
         prefix_sizes = np.array([len(each) for each in self._prefixes])
@@ -134,8 +126,8 @@ class TrainingData:
             longest = np.maximum(source, target + prefixed)
             too_long = ~empty & (longest > maxlen)
             shortest = np.maximum(np.minimum(source, target), 1)
-            unlike = np.maximum(source, target) > (ratio or np.inf) * shortest
-            unlike &= ~(empty | too_long)
+            ratio = self._config.max_length_ratio or np.inf
+            unlike = ~(empty | too_long) & (np.maximum(source, target) > ratio * shortest)
             left_out += [each.sum() for each in (empty, too_long, unlike)]
             if drawn:
                 source, target = (each.lengths(block) for each in drawn)
@@ -145,9 +137,8 @@ class TrainingData:
             width_of[empty | too_long | unlike] = len(widths)
             for number, each in enumerate(members):
                 each.append((np.flatnonzero(width_of == number) + begin).astype(np.int32))
-        return [
-            np.concatenate([np.zeros(0, np.int32), *each]) for each in members
-        ], left_out.tolist()
+        found = [(width, np.concatenate(each)) for width, each in zip(widths, members, strict=True)]
+        return [each for each in found if len(each[1])], left_out.tolist()
 
     def shared_with(self, text: ParallelText) -> int:
         """Returns how many pairs of another text are also in the training text."""
@@ -172,7 +163,7 @@ class TrainingData:
             share: (i, n) for the i-th of n equal parts of each batch. Only its rows are read. Rows
                 that fill up the last parts have no target words.
         """
-        threads = cores() if self._sampling else 1
+        threads = cores() if self._config.subword_sampling else 1
         return parallel_map(lambda place: self._batch(*place), self._places(first, *share), threads)
 
     def _places(
@@ -202,17 +193,14 @@ class TrainingData:
     ) -> list[np.ndarray]:
         rows = [self._rows[side][i] for i in members]
         prefixes = [self._prefixes[corpus] for corpus in self._corpus_of(members)] if side else []
-        if self._sampling:
-            seed = (self._seed, number + 1, side, part)
-            longest = longest - max(map(len, prefixes), default=0)
-            rows = self._vocabularies[side].sample(
-                [row.tobytes() for row in rows], self._sampling, seed, longest
-            )
-        return (
-            [np.concatenate(pair) for pair in zip(prefixes, rows, strict=True)]
-            if any(map(len, prefixes))
-            else rows
-        )
+        if alpha := self._config.subword_sampling:
+            seed = (self._config.seed, number + 1, side, part)
+            longest -= max(map(len, prefixes), default=0)
+            lines = [row.tobytes() for row in rows]
+            rows = self._vocabularies[side].sample(lines, alpha, seed, longest)
+        if not any(map(len, prefixes)):
+            return rows
+        return [np.concatenate(pair) for pair in zip(prefixes, rows, strict=True)]
 
     def _epoch(self, epoch: int) -> list[tuple[int, np.ndarray]]:
         """Returns the shuffled batches of an epoch: width and line numbers of each.
@@ -220,7 +208,7 @@ class TrainingData:
         What is left of a width when its batches are full goes into the next wider one. So at most
         one batch of an epoch is not full: its few pairs would count more than others.
         """
-        generator = np.random.default_rng([self._seed, epoch])
+        generator = np.random.default_rng([self._config.seed, epoch])
         batches = []
         left = np.zeros(0, np.int32)
         for width, members in self._buckets:
@@ -254,12 +242,10 @@ class ValidationData:
     """
 
     def __init__(self, text: ParallelText, vocabularies: Vocabularies, config: Any):
-        sample = config.valid_sample
-        target_prefixes = config.valid_target_prefixes
         self.target_words = vocabularies.target.size
         sets = [list(text.corpus(number)) for number in range(len(text.names))]
         self.pairs = sum(map(len, sets))
-        sets = [list(spread(pairs, len(pairs), sample)) for pairs in sets]
+        sets = [list(spread(pairs, len(pairs), config.valid_sample)) for pairs in sets]
         ends = np.cumsum([0, *map(len, sets)]).tolist()
         self.sets = [
             (name, slice(*lines))
@@ -269,17 +255,12 @@ class ValidationData:
             raise text.empty()
         self.sources, targets = map(list, zip(*pairs, strict=True))
         self.references = [target.decode() for target in targets]
-        of_sets = _prefixes(target_prefixes, text, vocabularies.target)
-        set_of_pair = np.repeat(range(len(sets)), list(map(len, sets)))
-        self.prefixes = (
-            [target_prefixes[number] for number in set_of_pair] if target_prefixes else None
-        )
-        spelled = [
-            text.decode(errors="replace")
-            for text in vocabularies.target.decode(ragged(of_sets)).numpy()
-        ]
-        self.decoded_prefixes = [spelled[number] for number in set_of_pair]
-        begins = ragged([of_sets[number] for number in set_of_pair])
+        prefixes = config.valid_target_prefixes or [""] * len(sets)
+        prefixes = [prefix for prefix, each in zip(prefixes, sets, strict=True) for _ in each]
+        self.prefixes = prefixes if config.valid_target_prefixes else None
+        begins = vocabularies.target.encode(tf.constant(prefixes, tf.string))
+        spelled = vocabularies.target.decode(begins).numpy()
+        self.decoded_prefixes = [prefix.decode(errors="replace") for prefix in spelled]
         source, target = (
             each.encode(lines)
             for each, lines in zip(vocabularies, (self.sources, targets), strict=True)
@@ -294,25 +275,9 @@ class ValidationData:
         self.ids = [rows_of(tf.ragged.boolean_mask(ids, longest <= LONGEST)) for ids in sides]
 
 
-def _prefixes(
-    prefixes: Sequence[str] | None, text: ParallelText, vocabulary: Vocabulary
-) -> list[np.ndarray]:
-    prefixes = [""] * len(text.names) if prefixes is None else prefixes
-    return rows_of(vocabulary.encode(tf.constant(prefixes, tf.string)))
-
-
 def _hash_pairs(source: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Returns a hash of each pair, given those of its lines."""
     return source * np.int64(31) + target  # integers wrap around
-
-
-def _require_same_lines(text: ParallelText, starts: list[int], others: list[int]) -> None:
-    if not starts[-1] and not others[-1]:
-        raise text.empty()
-    lines = zip(np.diff(starts).tolist(), np.diff(others).tolist(), strict=True)
-    for path, other, (count, found) in zip(text.source, text.target, lines, strict=True):
-        if count != found:
-            raise other_lines(path, other, count, found)
 
 
 def _batches_of_widths(pairs: Sequence[int], rows: dict[int, int]) -> list[tuple[int, int, int]]:

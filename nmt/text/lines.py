@@ -63,10 +63,13 @@ def read_blocks(
     """
     held = b""
     lines = 0
-    for block in _whole_lines(pieces if errors == "strict" else _text(pieces, name)):
-        if block is not None and errors == "strict":
-            _require_utf8(block, name, lines)
-            _require_line_feeds(block, name, lines)
+    for block in _whole_lines(pieces):
+        if block is not None:
+            if errors == "strict":
+                _require_utf8(block, name, lines)
+                _require_line_feeds(block, name, lines)
+            elif not lines:
+                _require_text(block[:_BEGINNING], name)
             lines += block.count(b"\n")
         if block is None or not size:
             yield block
@@ -113,13 +116,12 @@ def _require_utf8(block: bytes, name: str | Path, lines: int) -> None:
     """Checks a block that follows this many lines."""
     try:
         block.decode()
-    except UnicodeDecodeError as first:
-        number = block.count(b"\n", 0, first.start)
-        try:
-            block.split(b"\n")[number].decode()
-        except UnicodeDecodeError as error:
-            where = f"{name}, line {lines + number + 1}"
-            raise UserError(f"{where} is not UTF-8: {error}; convert the file first") from None
+    except UnicodeDecodeError as error:
+        number = lines + block.count(b"\n", 0, error.start) + 1
+        cause = f"0x{block[error.start]:02x} is an {error.reason}"
+        raise UserError(
+            f"{name}, line {number} is not UTF-8: its byte {cause}; convert the file first"
+        ) from None
 
 
 def _require_line_feeds(block: bytes, name: str | Path, lines: int) -> None:
@@ -137,21 +139,16 @@ def read_chunks(source: int | Path, size: int) -> Iterator[list[bytes]]:
         source: The descriptor of a stream, where no data for a while ends a list too, or a file,
             which may be compressed.
     """
-    chunk = []
-    pieces = _read(source) if isinstance(source, int) else read_pieces(source)
-    for block in read_blocks(
-        pieces, "the input" if isinstance(source, int) else source, errors="keep"
-    ):
-        for line in block[:-1].split(b"\n") if block is not None else ():
-            chunk.append(line)
-            if len(chunk) == size:
-                yield chunk
-                chunk = []
-        if block is None and chunk:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk
+    lines = []
+    is_stream = isinstance(source, int)
+    pieces = _read(source) if is_stream else read_pieces(source)
+    for block in read_blocks(pieces, "the input" if is_stream else source, errors="keep"):
+        lines += [] if block is None else block[:-1].split(b"\n")
+        while len(lines) >= size or (lines and block is None):
+            yield lines[:size]
+            del lines[:size]
+    if lines:
+        yield lines
 
 
 def _read(descriptor: int) -> Iterator[bytes | None]:
@@ -163,16 +160,6 @@ def _read(descriptor: int) -> Iterator[bytes | None]:
         if not data:
             return
         yield data
-
-
-def _text(pieces: Iterable[bytes | None], name: str | Path) -> Iterator[bytes | None]:
-    """Yields the pieces; raises `UserError` if the first that is not `None` is no text."""
-    begun = False
-    for piece in pieces:
-        if piece and not begun:
-            _require_text(piece[:_BEGINNING], name)
-            begun = True
-        yield piece
 
 
 def _require_text(beginning: bytes, name: str | Path) -> None:

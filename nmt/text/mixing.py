@@ -36,7 +36,7 @@ class WeightedSampler:
             for corpus, (weight, part) in enumerate(self._parts(members))
             if len(part)
         ]
-        return np.concatenate([members[:0], *drawn])
+        return np.concatenate(drawn)
 
     def _parts(self, members: np.ndarray) -> list[tuple[float, np.ndarray]]:
         return list(

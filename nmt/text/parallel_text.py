@@ -27,9 +27,6 @@ class ParallelText:
         self.corpora = np.cumsum([0, *map(len, sides[0])]).tolist()
         self.names = _distinct(list(map(str, as_list(target))))
 
-    def __str__(self) -> str:
-        return f"{self.source[0]} and {self.target[0]}"
-
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
         """Yields the pairs in order; see `corpus`."""
         return itertools.chain.from_iterable(map(self.corpus, range(len(self.names))))
@@ -43,7 +40,7 @@ class ParallelText:
                 yield pair
 
     def empty(self) -> UserError:
-        return UserError(f"{self} are empty")
+        return UserError(f"{self.source[0]} and {self.target[0]} are empty")
 
 
 def _distinct(paths: list[str]) -> list[str]:

@@ -63,13 +63,17 @@ class Drawing:
     ) -> list[np.ndarray]:
         """Returns ids for each line; see `SentencePieceVocabulary.sample`."""
         generator = np.random.default_rng(list(seed))
+        unknown = self._processor.unk_id()
         rows = []
         for line in lines:
             text = self._processor.normalize(line.decode(errors="replace"))
             words = [word for word in (self._words.split(text) if self._words else [text]) if word]
             draws = generator.integers(_DRAWS, size=len(words)).tolist()
             found = [self._word(word, draw, alpha) for word, draw in zip(words, draws, strict=True)]
-            ids = self._without_runs(list(itertools.chain.from_iterable(found)))
+            ids = list(itertools.chain.from_iterable(found))
+            # One of several unknown units in a row, as in SentencePiece.
+            pairs = zip(ids, [None, *ids], strict=False)
+            ids = [i for i, before in pairs if not i == before == unknown]
             rows.append(
                 np.array(ids if len(ids) <= longest else self._processor.encode(line), np.int32)
             )
@@ -82,20 +86,9 @@ class Drawing:
     def _ids_of_unit(self, unit: str) -> list[int]:
         if unit in self._ids:
             return [self._ids[unit]]
-        return (
-            [self._bytes[i] for i in unit.encode()]
-            if self._falls_back
-            else [self._processor.unk_id()]
-        )
-
-    def _without_runs(self, ids: list[int]) -> list[int]:
-        """Leaves one of several unknown units in a row, as SentencePiece does."""
-        unknown = self._processor.unk_id()
-        if unknown not in ids:
-            return ids
-        return [
-            i for i, before in zip(ids, [None, *ids], strict=False) if not i == before == unknown
-        ]
+        if self._falls_back:
+            return [self._bytes[i] for i in unit.encode()]
+        return [self._processor.unk_id()]
 
     def _merged(self, word: str, alpha: float, generator: random.Random) -> list[str]:
         """Merges symbols, the best score first, each skipped with probability `alpha`.

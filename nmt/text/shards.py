@@ -56,9 +56,7 @@ def paired_shards(source: Files, target: Files) -> tuple[list[list[Path]], list[
 
 
 def _require_same_matches(source: str, target: str, files: list[Path], others: list[Path]) -> None:
-    """Refuses two patterns of as many wildcards that match different texts."""
-    if not (glob.has_magic(source) and glob.has_magic(target)):
-        return
+    """Refuses two patterns of as many wildcards, at least one, that match different texts."""
     for path, other in zip(files, others, strict=True):
         found = _matched(source, path)
         expected = _matched(target, other)
@@ -82,15 +80,13 @@ def _matched(pattern: str, path: Path) -> tuple[str | None, ...]:
 
 
 def _matches(pattern: str | os.PathLike) -> list[Path]:
-    path = Path(pattern)
-    if path.exists() or not glob.has_magic(str(pattern)):
-        found = [path]
-    else:
+    found = [Path(pattern)]
+    if not found[0].exists() and glob.has_magic(str(pattern)):
         found = [Path(each) for each in sorted(glob.glob(str(pattern), recursive=True))]
-        if not found:
-            raise MissingFile(
-                f"no file matches {pattern}; give text files, and put a pattern in quotes"
-            )
+    if not found:
+        raise MissingFile(
+            f"no file matches {pattern}; give text files, and put a pattern in quotes"
+        )
     for each in found:
         if not each.exists():
             raise MissingFile(f"the text {each} does not exist; give a text file")

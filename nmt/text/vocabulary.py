@@ -63,10 +63,10 @@ class SentencePieceVocabulary(tf.Module):
             raise UserError(
                 f"{path} is not a SentencePiece model; `python -m nmt vocab` makes one"
             ) from None
-        pieces = range(processor.GetPieceSize())
         self._processor = processor
-        self._is_shared = any(map(is_code, map(processor.id_to_piece, pieces))) or any(
-            map(processor.is_unused, pieces)
+        self._is_shared = any(
+            processor.is_unused(i) or is_code(processor.id_to_piece(i))
+            for i in range(processor.GetPieceSize())
         )
         self._ids = _ids_of_pieces(path, processor)
         self.unknown = int(self._ids[processor.unk_id()])
@@ -152,7 +152,10 @@ class SentencePieceVocabulary(tf.Module):
 
     def ids_of_units(self, lines: tf.Tensor) -> tf.RaggedTensor:
         """Maps lines of units with spaces between them to ids `[batch, (tokens)]`."""
-        return tf.ragged.map_flat_values(self._ids_of_names, _split(lines))
+        names = tf.strings.split(lines, " ")  # units may have other white space
+        return tf.ragged.map_flat_values(
+            self._ids_of_names, tf.ragged.boolean_mask(names, names != "")
+        )
 
     @property
     def words(self) -> list[str]:  # no attribute, as TensorFlow would track it
@@ -190,13 +193,11 @@ class DictionaryVocabulary(tf.Module):
                 f"{self.size}; give a larger size"
             )
         self.unknowns = (unknown, *range(len(words), self.size))
-        unused = [words[unknown]] * (self.size - len(words))
         # Skip id 0, or the word `eos` in a text would end the sentence.
         known = {word: i for word, i in ids.items() if END < i < self.size}
         table = tf.constant(list(known), tf.string), tf.constant(list(known.values()), tf.int32)
-        initializer = tf.lookup.KeyValueTensorInitializer(*table)
-        self._ids = tf.lookup.StaticHashTable(initializer, default_value=unknown)
-        self.words = words[: self.size] + unused
+        self._ids = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(*table), unknown)
+        self.words = words[: self.size] + [words[unknown]] * (self.size - len(words))
         self._words = tf.constant(self.words)
 
     def encode(self, lines: tf.Tensor) -> tf.RaggedTensor:
@@ -223,12 +224,6 @@ def units(vocabulary: Vocabulary, ids: tf.RaggedTensor) -> tf.Tensor:
 def is_code(piece: str) -> bool:
     """Returns whether a piece is the code of a language, which may begin a line."""
     return piece.startswith(">>") and piece.endswith("<<")
-
-
-def _split(lines: tf.Tensor) -> tf.RaggedTensor:
-    """Splits lines at spaces alone, as units may have other white space."""
-    found = tf.strings.split(lines, " ")
-    return tf.ragged.boolean_mask(found, found != "")
 
 
 class Vocabularies(NamedTuple):
@@ -289,17 +284,10 @@ def _read_dictionary(path: Path, content: bytes) -> tuple[dict[str, int], int]:
         ids = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not JSON: {error}") from None
-    numbers = {i for i in ids.values() if type(i) is int} if isinstance(ids, dict) else set()
-    missing = (
-        {i for i, word in enumerate(_SPECIAL) if word in ids and i not in numbers}
-        if numbers
-        else set()
-    )
-    if (
-        not numbers
-        or len(numbers) != len(ids)
-        or numbers | missing != set(range(len(ids) + len(missing)))
-    ):
+    ids_of = ids if isinstance(ids, dict) else {}
+    numbers = {i for i in ids_of.values() if type(i) is int}
+    missing = {i for i, word in enumerate(_SPECIAL) if word in ids_of} - numbers
+    if not numbers or numbers | missing != set(range(len(ids) + len(missing))):
         raise UserError(
             f"{path} must map words to the ids 0, 1, 2, ..., each once; give a Nematus dictionary"
         )

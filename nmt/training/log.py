@@ -26,13 +26,12 @@ class TrainingLog:
             self.writer = tf.summary.create_noop_writer()
 
     def update(self, number: int, **figures: float) -> None:
-        formats = {name: ".0f" if value >= 1000 else ".4g" for name, value in figures.items()}
-        told = "  ".join(
-            f"{name.replace('_', ' ')} {value:{formats[name]}}" for name, value in figures.items()
-        )
-        log.debug(f"update {number}  {told}")
+        words = [f"update {number}"]
         for name, value in figures.items():
+            digits = ".0f" if value >= 1000 else ".4g"
+            words.append(f"{name.replace('_', ' ')} {value:{digits}}")
             self._write(number, f"update/{name}", value)
+        log.debug("  ".join(words))
 
     def validation(self, validation: Validation) -> None:
         for name in ("train_loss", "valid_loss", "bleu", "chrf"):
@@ -65,8 +64,9 @@ class Bar(contextlib.AbstractContextManager):
     def __exit__(self, *error) -> None:
         self._bar.close()
 
-    def reset_total(self, progress: Progress, validation: int) -> None:
-        """Begins anew if the next validation, after this update, is another one than before."""
+    def reset_total(self, progress: Progress, valid_freq: int, last: int) -> None:
+        """Begins anew if the next validation is another one than before."""
+        validation = min(last, (progress.update // valid_freq + 1) * valid_freq)
         if validation != self._end:
             self._end = validation
             self._bar.initial = 0
@@ -88,11 +88,11 @@ class Bar(contextlib.AbstractContextManager):
 
         That is left out of the estimate.
         """
-        self._seen = self._seen + 1
+        self._seen += 1
         begun = time.monotonic()
-        which = f"{self._seen} of {self._widths}, {width} tokens"
         self._bar.set_postfix_str(
-            f"compiling, once for each width of a batch ({which})", refresh=True
+            "compiling, once for each width of a batch "
+            f"({self._seen} of {self._widths}, {width} tokens)"
         )
         yield
         if not self._bar.disable:

@@ -36,7 +36,6 @@ class ModelDirectory:
         self._update = update
         self._fingerprint = fingerprint
         self._config = update.config
-        self._is_chief = update.replicas.is_chief
         self.saved = 0
         self._saved_at = time.monotonic()
 
@@ -57,7 +56,7 @@ class ModelDirectory:
 
     def save_last(self, progress: Progress) -> None:
         """Saves what the next update depends on."""
-        if self._is_chief:
+        if self._update.replicas.is_chief:
             self._save(self._path / LAST, self._update.variables, progress)
         self.saved = progress.update
         self._saved_at = time.monotonic()
@@ -65,7 +64,7 @@ class ModelDirectory:
     def keep(self, progress: Progress) -> None:
         """Saves after a validation: `LAST` first, because `BEST` can be restored from it."""
         self.save_last(progress)
-        if not self._is_chief:
+        if not self._update.replicas.is_chief:
             return
         with self._update.evaluated_weights():
             if progress.best is progress.validations[-1]:
@@ -75,7 +74,7 @@ class ModelDirectory:
         write_json(self._path / "progress.json", asdict(progress))
 
     def write_translations(self, update: int, translations: Sequence[str]) -> None:
-        if self._is_chief:
+        if self._update.replicas.is_chief:
             (self._path / "valid").mkdir(exist_ok=True)
             with atomic_write(self._path / "valid" / f"{update}.txt") as file:
                 file.writelines(f"{line}\n" for line in translations)

@@ -22,15 +22,13 @@ class Validation:
     def __str__(self) -> str:
         """Formats the validation for the terminal."""
         trained = f"train loss {self.train_loss:.3f}  " if self.train_loss else ""
-        first = (
+        lines = [
             f"update {self.update}  {trained}valid loss {self.valid_loss:.3f}  "
             f"BLEU {self.bleu:.2f}  chrF {self.chrf:.2f}  {self.seconds:.0f} s"
-        )
-        sets = [
-            f"  {name}  BLEU {each['bleu']:.2f}  chrF {each['chrf']:.2f}"
-            for name, each in self.sets.items()
         ]
-        return "\n".join([first, *sets])
+        for name, each in self.sets.items():
+            lines.append(f"  {name}  BLEU {each['bleu']:.2f}  chrF {each['chrf']:.2f}")
+        return "\n".join(lines)
 
     def quality(self, metric: str) -> tuple[float, float]:
         """Returns a key that is greater for a better model: metric as printed, then loss."""
@@ -87,17 +85,23 @@ class Progress:
         return found
 
     def after_update(self, loss: float, tokens: float) -> "Progress":
-        loss = self.loss + loss
-        tokens = self.tokens + tokens
-        return replace(self._next(), loss=loss, tokens=tokens, skipped_in_a_row=0)
+        return replace(
+            self,
+            update=self.update + 1,
+            batch=self.batch + 1,
+            loss=self.loss + loss,
+            tokens=self.tokens + tokens,
+            skipped_in_a_row=0,
+        )
 
     def after_skipping(self) -> "Progress":
         return replace(
-            self._next(), skipped=self.skipped + 1, skipped_in_a_row=self.skipped_in_a_row + 1
+            self,
+            update=self.update + 1,
+            batch=self.batch + 1,
+            skipped=self.skipped + 1,
+            skipped_in_a_row=self.skipped_in_a_row + 1,
         )
-
-    def _next(self) -> "Progress":
-        return replace(self, update=self.update + 1, batch=self.batch + 1)
 
     def ranked_by(self, metric: str, tokenizer: str, search: str) -> "Progress":
         """Returns the progress with this ranking of validations. If it is another one, it begins
@@ -108,10 +112,10 @@ class Progress:
         same_search = self.search == search
         same_bleu = self.tokenizer == tokenizer and same_search
         same = {"bleu": same_bleu, "chrf": same_search, "loss": True}[metric]
+        ranked = replace(self, metric=metric, tokenizer=tokenizer, search=search)
         if metric == self.metric and same:
-            return replace(self, tokenizer=tokenizer, search=search)
-        ranking = {"metric": metric, "tokenizer": tokenizer, "search": search}
-        return replace(self, **ranking, ranked_from=len(self.validations), bad_validations=0)
+            return ranked
+        return replace(ranked, ranked_from=len(self.validations), bad_validations=0)
 
     def after_validation(self, validation: Validation) -> "Progress":
         """Returns the progress with one more validation.
@@ -120,23 +124,13 @@ class Progress:
         without it.
         """
         validations = (*self.validations, validation)
+        after = replace(self, seconds=validation.seconds, validations=validations)
         if not validation.counts:
-            return replace(self, seconds=validation.seconds, validations=validations)
-        earlier = [
-            each.quality(self.metric)
-            for each in self.validations[self.ranked_from :]
-            if each.counts
-        ]
-        better = not earlier or validation.quality(self.metric) > max(earlier)
+            return after
+        best = next((each for each in self.ranking if each.counts), None)
+        better = not best or validation.quality(self.metric) > best.quality(self.metric)
         bad = 0 if better else self.bad_validations + 1
-        return replace(
-            self,
-            seconds=validation.seconds,
-            loss=0.0,
-            tokens=0.0,
-            bad_validations=bad,
-            validations=validations,
-        )
+        return replace(after, loss=0.0, tokens=0.0, bad_validations=bad)
 
     @classmethod
     def from_json(cls, state: dict[str, Any]) -> "Progress":

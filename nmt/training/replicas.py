@@ -15,6 +15,7 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 
 import keras
+import numpy as np
 import tensorflow as tf
 
 from ..errors import UserError
@@ -90,18 +91,13 @@ class Replicas:
 
     def require_same(self, values: Mapping[str, object]) -> None:
         """Compares values that all processes must share."""
-        contents = [
-            json.dumps(value, sort_keys=True, default=str).encode() for value in values.values()
-        ]
-        digests = [
-            int.from_bytes(hashlib.sha256(content).digest()[:7], "big") for content in contents
-        ]
-        rows = tf.scatter_nd(
-            [[self.rank]], tf.constant([digests], tf.int64), [self.count, len(digests)]
-        )
-        rows = self.sum(rows).numpy()
-        columns = dict(zip(values, rows.T, strict=True))
-        differing = [name for name, column in columns.items() if len(set(column)) > 1]
+        rows = np.zeros([self.count, len(values)], np.int64)
+        for column, value in enumerate(values.values()):
+            digest = hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode())
+            rows[self.rank, column] = int.from_bytes(digest.digest()[:7], "big")
+        rows = self.sum(tf.constant(rows)).numpy()
+        columns = zip(values, rows.T, strict=True)
+        differing = [name for name, column in columns if len(set(column)) > 1]
         if differing:
             raise UserError(
                 f"the {self.count} processes of this training differ in {', '.join(differing)}; "

@@ -45,6 +45,7 @@ class Trainer:
         self.progress = self._directory.resume()
         self._plateaus = 0  # of the validation loss so far; each has reduced the learning rate
         self._start = time.monotonic()
+        self._compiled: set[int] = set()  # widths of batches
         self._words = 0.0  # target tokens of this run
         self._seconds_of_updates = 0.0
 
@@ -100,7 +101,7 @@ class Trainer:
                     if self._validation_is_due():
                         self._validate(validate, data, figures, poll)
                     elif self.progress.update < self._last:
-                        bar.reset_total(self.progress, self._next_validation())
+                        bar.reset_total(self.progress, self._valid_freq, self._last)
                         self._train_on(next(batches), bar, figures, poll)
                         if self._directory.save_is_due(self.progress.update):
                             figures.writer.flush()
@@ -117,12 +118,7 @@ class Trainer:
                 # Stops the threads that read text, which must not outlive the interpreter.
                 del batches
         self._replicas.final_barrier()
-        bad = self.progress.bad_validations
-        return f"{bad} validations in a row without a better one (--patience)"
-
-    def _next_validation(self) -> int:
-        """Returns the update that the next validation follows."""
-        return min(self._last, (self.progress.update // self._valid_freq + 1) * self._valid_freq)
+        return f"{self.progress.bad_validations} validations in a row without a better one (--patience)"
 
     def _ranked(self) -> Progress:
         """Returns the progress with the ranking of the configuration."""
@@ -152,24 +148,23 @@ class Trainer:
     ) -> None:
         number = self.progress.update + 1
         begun = time.monotonic()
-        seen = self._update.has_seen(batch)
-        if seen:
-            gradients = self._update.gradients(batch, number)
+        width = batch.source.shape[1]
+        if width in self._compiled:
+            cost, words, norm = self._update(batch, number)
+            self._words += words
+            self._seconds_of_updates += time.monotonic() - begun
         else:
-            with bar.compiling(batch.source.shape[1]):
+            self._compiled.add(width)
+            with bar.compiling(width):
                 compute = functools.partial(self._update.gradients, batch, number)
                 gradients, stop = _catch_interrupt(interruptible, compute, poll)
                 self._stop_together(stop)
-        cost, words, norm = self._update.apply(gradients)
-        if seen:
-            self._words += words
-            self._seconds_of_updates += time.monotonic() - begun
+            cost, words, norm = self._update.apply(gradients)
         speed = self._words / self._seconds_of_updates if self._words else 0.0
-        finite = math.isfinite(cost) and math.isfinite(norm)
-        if finite:
+        if math.isfinite(cost) and math.isfinite(norm):
             self.progress = self.progress.after_update(cost, words)
         else:
-            self.progress = self.progress.after_skipping()
+            self._skip(number, f"the loss is {cost}, the norm of its gradient {norm}")
         if number % self._config.summary_freq == 0:
             figures.update(
                 number,
@@ -179,10 +174,9 @@ class Trainer:
                 tokens_per_second=speed,
             )
         bar.advance(self.progress, speed)
-        if not finite:
-            self._say_skipped(number, f"the loss is {cost}, the norm of its gradient {norm}")
 
-    def _say_skipped(self, number: int, what: str) -> None:
+    def _skip(self, number: int, what: str) -> None:
+        self.progress = self.progress.after_skipping()
         log.info(f"update {number} is skipped: {what}")
         if self.progress.skipped_in_a_row == MOST_SKIPPED:
             raise self._broken(
@@ -208,8 +202,10 @@ class Trainer:
             **scores,
         )
         if not math.isfinite(validation.valid_loss):
-            seen = f"the loss on the validation text is {validation.valid_loss}"
-            raise self._broken(f"{seen} after update {progress.update}")
+            raise self._broken(
+                f"the loss on the validation text is {validation.valid_loss} after update "
+                f"{progress.update}"
+            )
         for note in (*str(validation).splitlines(), *notes):
             log.info(note)
         # Before the checkpoint, because a resumed training does not validate again what that
@@ -243,18 +239,17 @@ class Trainer:
         plateaus = self.progress.plateaus(length) if factor else 0
         if plateaus != self._plateaus:
             self._plateaus = plateaus
-            product = factor**plateaus
-            self._update.reduce_learning_rate(product)
+            self._update.reduce_learning_rate(factor**plateaus)
             log.info(
                 f"the validation loss has not fallen for {length} validations: learning rate x "
-                f"{product:g}"
+                f"{factor**plateaus:g}"
             )
 
     def _broken(self, seen: str) -> UserError:
         saved = self._directory.saved
-        kept = f"{self._path} keeps the model of update {saved}"
-        if not saved:
-            kept = "nothing is saved yet"
+        kept = (
+            f"{self._path} keeps the model of update {saved}" if saved else "nothing is saved yet"
+        )
         return UserError(f"{seen}; train again with a lower --learning_rate or --clip_c; {kept}")
 
     def _seconds(self) -> float:

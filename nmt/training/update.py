@@ -17,7 +17,7 @@ from .replicas import Replicas
 
 _RESERVED_BYTES = 2**31  # more than most updates need
 _EARLY = (
-    9.0  # as in Marian: after update t, the share of the newest weights is at least 9 / (t + 9)
+    9.0  # after update t, the share of the newest weights is at least 9 / (t + 9), as in Marian
 )
 _IDS = tf.TensorSpec([None, None], tf.int32)
 _MASK = tf.TensorSpec([None, None], tf.float32)
@@ -99,7 +99,6 @@ class Update:
         self.config = config
         self.replicas = replicas or Replicas()
         self._optimizer = Adam(config, model.trainable_variables)
-        self._shapes = set()
         self._smoothed = (
             SmoothedWeights(model, config.exponential_smoothing)
             if config.exponential_smoothing
@@ -140,9 +139,6 @@ class Update:
         """Makes the learning rate of the next updates that of the schedule times a factor."""
         self._optimizer.rate.factor.assign(factor)
 
-    def has_seen(self, batch: Batch) -> bool:
-        return tuple(batch.source.shape) in self._shapes
-
     def trace(self) -> None:
         """Traces the function of a batch. Its names count what was made before, and the cache of
         XLA compares names.
@@ -159,10 +155,8 @@ class Update:
         """
         batch = Batch(*map(tf.convert_to_tensor, batch))
         steps = self.config.gradient_aggregation_steps
-        self._shapes.add(tuple(batch.source.shape))
-        first = (
-            number * self.replicas.count + self.replicas.rank
-        ) * steps  # each part has its own dropout
+        # Each part has its own dropout.
+        first = (number * self.replicas.count + self.replicas.rank) * steps
         parts = enumerate(split(batch, steps) if steps > 1 else [batch], first)
         found = (self._gradients(part, tf.constant([self.config.seed, at])) for at, part in parts)
         return functools.reduce(add_sums, found)

@@ -49,7 +49,8 @@ class Validator:
 
     def __call__(self) -> tuple[dict[str, Any], list[str], list[str]]:
         """Returns the scores, as fields of `Validation`, the translations, and notes to print."""
-        loss = self._loss()
+        tokens = sum(len(target) + 1 for target in self._data.ids[1])
+        loss = float(self._costs(*self._data.ids).sum()) / tokens
         notes = []
         if not math.isfinite(loss):
             return {"valid_loss": loss, "bleu": 0.0, "chrf": 0.0}, [], notes
@@ -61,8 +62,9 @@ class Validator:
         scores = self._bleu_and_chrf(translations, self._data.references)
         cut = sum(is_cut for _, is_cut in found)
         if cut:
-            limit = "translations reached the limit of length and were cut"
-            notes.append(f"  {cut} of {len(found)} {limit}")
+            notes.append(
+                f"  {cut} of {len(found)} translations reached the limit of length and were cut"
+            )
         divergence = self.divergence(loss)
         if divergence:
             notes.append(f"warning: {divergence}")
@@ -97,10 +99,6 @@ class Validator:
             f"give {self._guessing:.1f}; train again with a lower --learning_rate or more "
             "--warmup_steps"
         )
-
-    def _loss(self) -> float:
-        tokens = sum(len(target) + 1 for target in self._data.ids[1])
-        return float(self._costs(*self._data.ids).sum()) / tokens
 
 
 def validation_metrics(tokenizer: str) -> tuple[Metric, Metric]:

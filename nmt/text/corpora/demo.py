@@ -55,28 +55,19 @@ def _number(n: int) -> Pair:
     return num2words(n).replace(",", ""), num2words(n, lang="de")
 
 
-def _ordinal(n: int) -> Pair:
-    """Returns the ordinals; the German one is in the dative."""
-    return num2words(n, to="ordinal"), num2words(n, to="ordinal", lang="de") + "n"
-
-
 def _date(rng: random.Random) -> Pair:
     month = rng.randrange(12)
-    day = _ordinal(rng.randint(1, 28))
-    year = rng.randint(1901, 1999)
-    english = f"the {day[0]} of {_MONTHS[month][0]}"
-    german = f"dem {day[1]} {_MONTHS[month][1]}"
+    day = rng.randint(1, 28)
+    year = rng.randint(1901, 1999) % 100
+    english = f"the {num2words(day, to='ordinal')} of {_MONTHS[month][0]}"
+    german = f"dem {num2words(day, to='ordinal', lang='de')}n {_MONTHS[month][1]}"
     if rng.random() < 0.5:
-        english += f", {_number(year // 100)[0]} {_year_end(year % 100)}"
-        german += f" neunzehnhundert{_number(year % 100)[1]}"
+        english += f", nineteen {'oh ' if year < 10 else ''}{_number(year)[0]}"
+        german += f" neunzehnhundert{_number(year)[1]}"
     if rng.random() < 0.5:
         weekday = rng.choice(_WEEKDAYS)
         return f"on {weekday[0]}, {english}", f"am {weekday[1]}, {german}"
     return f"on {english}", f"am {german.removeprefix('dem ')}"
-
-
-def _year_end(n: int) -> str:
-    return f"oh {_number(n)[0]}" if n < 10 else _number(n)[0]
 
 
 def _time(rng: random.Random) -> Pair:
@@ -103,13 +94,10 @@ def _many(rng: random.Random) -> Pair:
 
 def _money(rng: random.Random) -> Pair:
     english, german = _many(rng)
-    english = f"{english} euros"
-    german = f"{german} Euro"
     if rng.random() < 0.5:
         cents = _number(rng.randint(2, 99))
-        english = f"{english} and {cents[0]} cents"
-        german = f"{german} {cents[1]}"
-    return english, german
+        return f"{english} euros and {cents[0]} cents", f"{german} Euro {cents[1]}"
+    return f"{english} euros", f"{german} Euro"
 
 
 def _event(rng: random.Random) -> Pair:
@@ -119,12 +107,8 @@ def _event(rng: random.Random) -> Pair:
     time = _time(rng)
     when = rng.choice([date, time, (f"{date[0]} {time[0]}", f"{date[1]} {time[1]}")])
     if rng.random() < 0.3:
-        english = f"{when[0]}, {subject} {verb}"
-        german = f"{when[1]} {german_verb} {german_subject}{prefix}"
-    else:
-        english = f"{subject} {verb} {when[0]}"
-        german = f"{german_subject} {german_verb} {when[1]}{prefix}"
-    return _sentence(english), _sentence(german)
+        return f"{when[0]}, {subject} {verb}", f"{when[1]} {german_verb} {german_subject}{prefix}"
+    return f"{subject} {verb} {when[0]}", f"{german_subject} {german_verb} {when[1]}{prefix}"
 
 
 def _price(rng: random.Random) -> Pair:
@@ -132,21 +116,15 @@ def _price(rng: random.Random) -> Pair:
     colour, german_colour = rng.choice(_COLOURS)
     english, german = _money(rng)
     return (
-        _sentence(f"the {colour} {good} costs {english}"),
-        _sentence(f"{article} {german_colour} {german_good} kostet {german}"),
+        f"the {colour} {good} costs {english}",
+        f"{article} {german_colour} {german_good} kostet {german}",
     )
 
 
 def _count(rng: random.Random) -> Pair:
     english, noun, german, german_noun = rng.choice(_COUNTS)
     number = _many(rng)
-    return _sentence(f"{english} {number[0]} {noun}"), _sentence(
-        f"{german} {number[1]} {german_noun}"
-    )
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."
+    return f"{english} {number[0]} {noun}", f"{german} {number[1]} {german_noun}"
 
 
 def _draw() -> dict[str, list[Pair]]:
@@ -157,7 +135,8 @@ def _draw() -> dict[str, list[Pair]]:
     rng = random.Random(_SEED)
     pairs: dict[str, str] = {}
     while len(pairs) < sum(_SIZES.values()):
-        english, german = rng.choice([_event, _price, _count])(rng)
+        texts = rng.choice([_event, _price, _count])(rng)
+        english, german = (f"{text[0].upper()}{text[1:]}." for text in texts)
         pairs.setdefault(english, german)
     drawn = iter(pairs.items())
     return {part: list(itertools.islice(drawn, size)) for part, size in _SIZES.items()}
