@@ -6,7 +6,8 @@ between batches.
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,12 +52,9 @@ def map_batches(
     parts = max(1, min(rounds * workers(), -(-len(lengths) // _LEAST_SENTENCES)))
     sentences = min(sentences, -(-len(lengths) // parts))
     batches = list(cut_batches(lengths, sentences, max(_LEAST_TOKENS, TOKENS // workers())))
-    results = [None] * len(lengths)
-    alone = len(batches) < 2  # then a thread would only cost time
-    found: Iterator[Sequence] = (
-        map(function, batches) if alone else parallel_map(function, batches, workers())
-    )
-    for numbers, batch in zip(batches, found, strict=True):
-        for number, result in zip(numbers, batch, strict=True):
-            results[number] = result
-    return results
+    found: Iterable[Sequence] = map(function, batches)
+    if len(batches) > 1:  # else a thread would only cost time
+        found = parallel_map(function, batches, workers())
+    results = list(itertools.chain.from_iterable(found))
+    places = np.argsort(np.concatenate([np.zeros(0, int), *batches]))
+    return [results[place] for place in places]

@@ -107,11 +107,11 @@ class DecodingOptions:
     @property
     def search(self) -> str:
         """The options that decide which translation is best, to compare them."""
-        constraints = [
-            f" {name} {getattr(self, name)}" for name in CONSTRAINTS if getattr(self, name)
-        ]
         search = f"beam {self.beam_size} alpha {self.normalization_alpha:g}"
-        return "".join([search, f" limit {self.translation_maxlen}", *constraints])
+        constraints = [
+            f"{name} {getattr(self, name)}" for name in CONSTRAINTS if getattr(self, name)
+        ]
+        return " ".join([search, f"limit {self.translation_maxlen}", *constraints])
 
     def limits(self, lengths: Any) -> Any:
         """Returns the longest translations, in tokens, of sources of these lengths."""
@@ -122,10 +122,9 @@ class DecodingOptions:
 
 def limit_conflicts(config: Any) -> Iterator[str]:
     """Yields a message if the shortest translation is longer than the longest."""
-    least = config.min_length
     most = config.translation_maxlen
-    if most and least > most:
+    if most and config.min_length > most:
         yield (
-            f"--min_length is {least} and --translation_maxlen {most}; "
+            f"--min_length is {config.min_length} and --translation_maxlen {most}; "
             "give a smaller --min_length or a larger limit"
         )

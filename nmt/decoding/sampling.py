@@ -69,14 +69,13 @@ def sample(
         return (_Samples(now.time + 1, state, memory, words, costs, now.cut | cut, goes_on),)
 
     no = tf.fill([rows], value=False)
-    yes = tf.fill([rows], value=True)
     none = tf.fill([rows, longest], END)
-    begin = _Samples(tf.constant(0), state, memory, none, tf.zeros([rows]), no, yes)
+    begin = _Samples(tf.constant(0), state, memory, none, tf.zeros([rows]), no, ~no)
     (done,) = tf.while_loop(
         lambda now: tf.reduce_any(now.open), advance, (begin,), maximum_iterations=longest + 1
     )
-    no_word_was_allowed = tf.math.is_inf(done.costs)[:, tf.newaxis]
-    words = tf.where(no_word_was_allowed, END, done.words)
+    # An infinite cost: no word was allowed.
+    words = tf.where(tf.math.is_inf(done.costs)[:, tf.newaxis], END, done.words)
     words = tf.reshape(words, [batch, samples, longest])
     costs = tf.reshape(done.costs, [batch, samples])
     found = Hypotheses(words, costs, costs, tf.reshape(done.cut, [batch, samples]))
@@ -90,10 +89,11 @@ def _uniforms(seed: int, numbers: tf.Tensor, shape: list) -> tf.Tensor:
     A longer time only adds numbers.
     """
 
-    def of_sentence(number: tf.Tensor) -> tf.Tensor:
-        return tf.random.stateless_uniform(shape, tf.stack([seed, number]), alg="philox")
-
-    found = tf.map_fn(of_sentence, numbers, fn_output_signature=tf.float32)
+    found = tf.map_fn(
+        lambda number: tf.random.stateless_uniform(shape, tf.stack([seed, number]), alg="philox"),
+        numbers,
+        fn_output_signature=tf.float32,
+    )
     return tf.reshape(tf.transpose(found, [1, 0, 2]), [shape[0], -1])
 
 
@@ -104,11 +104,9 @@ def draw_words(
     probability is above its number of `uniforms` `[rows]`.
     """
     words = None
-    count = log_probabilities.shape[-1]
     if options.sampling_top_k:
-        log_probabilities, words = tf.math.top_k(
-            log_probabilities, min(options.sampling_top_k, count)
-        )
+        count = min(options.sampling_top_k, log_probabilities.shape[-1])
+        log_probabilities, words = tf.math.top_k(log_probabilities, count)
     cumulated = tf.cumsum(tf.nn.softmax(log_probabilities / options.sampling_temperature), axis=-1)
     total = cumulated[:, -1:]
     above = tf.searchsorted(cumulated, uniforms[:, tf.newaxis] * total, side="right")

@@ -31,11 +31,8 @@ class Scorer:
     def __init__(self, vocabularies: Vocabularies, model: Decodable, options: DecodingOptions):
         self._model_costs = model.costs
         self._options = options
-        target = vocabularies.target
-        self._encoders = (
-            vocabularies.source.encode,
-            target.ids_of_units if options.units else target.encode,
-        )
+        source, target = vocabularies
+        self._encoders = source.encode, target.ids_of_units if options.units else target.encode
         self._tokens = target.tokens
         ids = tf.RaggedTensorSpec([None, None], tf.int32)
 
@@ -68,7 +65,7 @@ class Scorer:
         source, target = self._rows(pairs)
         found = []
         for ids, costs in zip(target, self._costs_of_words(source, target), strict=True):
-            tokens = self._tokens(tf.constant([*ids, END])).numpy().tolist()
+            tokens = self._tokens(tf.constant([*ids, END])).numpy()
             tokens = [token.decode(errors="replace") for token in tokens]
             found.append(WordCosts(self._score(costs), tokens, costs.tolist()))
         return found

@@ -100,9 +100,16 @@ def beam_search(
     )
     # Before the first word all hypotheses are equal, so extend only one.
     costs = tf.tile([[0.0] + [float("inf")] * (beam_size - 1)], [batch, 1])
-    last = tf.fill([batch], start)
-    all_go_on = tf.fill([batch], value=True)
-    beams = _Beams(tf.constant(0), last, state, memory, none.words, costs, none, all_go_on)
+    beams = _Beams(
+        time=tf.constant(0),
+        last=tf.fill([batch], start),
+        state=state,
+        memory=memory,
+        words=none.words,
+        costs=costs,
+        finished=none,
+        goes_on=tf.fill([batch], value=True),
+    )
 
     def goes_on(beams: _Beams) -> tf.Tensor:
         best_open = tf.reduce_min(score(beams.costs, beams.time, alpha), 1)
@@ -130,15 +137,12 @@ def beam_search(
             costs=tf.where(beams.goes_on[:, tf.newaxis], beams.costs, float("inf"))
         )
 
-    def until_many_stop(now: _Batch) -> _Batch:
-        def few_have_stopped(beams: _Beams) -> tf.Tensor:
-            return tf.reduce_mean(tf.cast(beams.goes_on, tf.float32)) > 1 - _LEAST_SHARE
+    def few_have_stopped(beams: _Beams) -> tf.Tensor:
+        return tf.reduce_mean(tf.cast(beams.goes_on, tf.float32)) > 1 - _LEAST_SHARE
 
-        return _leave(
-            now._replace(
-                beams=_while(few_have_stopped, lambda beams: advance(beams, now.limits), now.beams)
-            )
-        )
+    def until_many_stop(now: _Batch) -> _Batch:
+        beams = _while(few_have_stopped, lambda beams: advance(beams, now.limits), now.beams)
+        return _leave(now._replace(beams=beams))
 
     begin = _Batch(tf.range(batch), limits, beams, none)
     return _while(lambda now: tf.reduce_any(now.beams.goes_on), until_many_stop, begin).results

@@ -32,11 +32,11 @@ class Translations(NamedTuple):
     """Translations of a batch, best first."""
 
     texts: tf.Tensor  # [batch, beam] strings without line breaks
+    words: tf.Tensor  # [batch, beam, time] ids, padded with the end
     costs: tf.Tensor  # [batch, beam]; infinite where the search found no translation
     scores: tf.Tensor  # [batch, beam], cost / length**alpha
-    words: tf.Tensor  # [batch, beam, time] ids, padded with the end
-    lengths: tf.Tensor  # [batch, beam], without the end
     cut: tf.Tensor  # [batch, beam], whether the limit of its length ended a translation
+    lengths: tf.Tensor  # [batch, beam], without the end
 
 
 class Line(NamedTuple):
@@ -102,15 +102,12 @@ class Translator(tf.Module):
     ) -> Translations:
         """Returns the translations of ids `[batch, (tokens)]`, with the arguments of `search`."""
         found = self.search(ids, prefixes, numbers)
-        lengths = found.lengths
-        words = tf.RaggedTensor.from_tensor(
-            tf.reshape(found.words, [-1, tf.shape(found.words)[2]]), tf.reshape(lengths, [-1])
-        )
+        rows = tf.reshape(found.words, [-1, tf.shape(found.words)[2]])
+        words = tf.RaggedTensor.from_tensor(rows, tf.reshape(found.lengths, [-1]))
         target = self._target_vocabulary
         texts = units(target, words) if self.options.units else target.decode(words)
         texts = tf.strings.regex_replace(texts, r"[\r\n]+", " ")
-        texts = tf.reshape(texts, tf.shape(found.scores))
-        return Translations(texts, found.costs, found.scores, found.words, lengths, found.cut)
+        return Translations(tf.reshape(texts, tf.shape(found.scores)), *found, found.lengths)
 
     def search(
         self,
@@ -169,7 +166,7 @@ class Translator(tf.Module):
             prefixes: What the translation of each line begins with, or nothing if it is empty.
         """
         split = self._split(lines, first, prefixes)
-        pieces = [piece for line in split for piece in line]
+        pieces = list(itertools.chain.from_iterable(split))
         found = iter(self._translate_pieces(pieces, prefixes is not None))
         return [self._join(line, list(itertools.islice(found, len(line)))) for line in split]
 
@@ -205,10 +202,8 @@ class Translator(tf.Module):
     def _fits(self, piece: bytes) -> bool:
         return len(self._source_ids([piece])[0]) <= LONGEST
 
-    def _translate_pieces(
-        self, pieces: Sequence[_Piece], has_prefixes: bool
-    ) -> list[tuple[np.ndarray, ...]]:
-        """Returns the fields of `Translations` for each piece."""
+    def _translate_pieces(self, pieces: Sequence[_Piece], has_prefixes: bool) -> list[Translations]:
+        """Returns the translations of each piece, as arrays without the axis of the batch."""
         specs = {"ids": _IDS}
         if has_prefixes:
             specs["prefixes"] = _IDS
@@ -216,12 +211,12 @@ class Translator(tf.Module):
             specs["numbers"] = tf.TensorSpec([None], tf.int64)
         run = self._translate.get_concrete_function(**specs)
 
-        def translate(batch: np.ndarray) -> list[tuple[np.ndarray, ...]]:
+        def translate(batch: np.ndarray) -> list[Translations]:
             _, ids, prefixes, numbers = zip(*(pieces[i] for i in batch), strict=True)
             inputs = {"ids": ragged(ids), "prefixes": ragged(prefixes)}
             inputs["numbers"] = tf.constant(numbers, tf.int64)
             found = run(**{name: inputs[name] for name in specs})
-            return list(zip(*(field.numpy() for field in found), strict=True))
+            return list(map(Translations, *(field.numpy() for field in found)))
 
         lengths = np.array([len(piece.ids) + 1 for piece in pieces], np.int64)
         return map_batches(translate, lengths, self.options.batch_size)
@@ -230,14 +225,11 @@ class Translator(tf.Module):
     def _translate(self, **inputs: tf.Tensor | tf.RaggedTensor) -> Translations:
         return self.translate(**inputs)
 
-    def _join(self, pieces: list[_Piece], found: list[tuple[np.ndarray, ...]]) -> Line:
+    def _join(self, pieces: list[_Piece], found: list[Translations]) -> Line:
         """Returns the translations of a line from those of its pieces."""
         texts = [piece.text for piece in pieces]
-        joined = join_translations(
-            [Translations(*fields) for fields in found],
-            [text + b" " for text in texts] if self.options.units else texts,
-            self.options.normalization_alpha,
-        )
+        ends = [text + b" " for text in texts] if self.options.units else texts
+        joined = join_translations(found, ends, self.options.normalization_alpha)
         translations, scores, words, cut = map(list, zip(*joined, strict=True))
         ids = np.concatenate([piece.ids for piece in pieces])
         unknown = np.isin(ids, self._source_vocabulary.unknowns).sum() * 2 >= max(len(ids), 1)

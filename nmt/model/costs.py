@@ -5,7 +5,7 @@ from collections.abc import Callable
 import tensorflow as tf
 
 _PARTS = 8  # the fastest (docs/translation-speed.md); one part still keeps all cores busy
-_USUAL = 1e-20, 1e20  # sums of exponentials that are far from the limits of float32
+_USUAL = (1e-20, 1e20)  # sums of exponentials that are far from the limits of float32
 
 
 def word_costs(logits: tf.Tensor, words: tf.Tensor, label_smoothing: float = 0.0) -> tf.Tensor:
@@ -31,8 +31,7 @@ def log_normalizers(logits: tf.Tensor) -> tf.Tensor:
     Usual logits need no shift before the exponentials, which saves two passes over all of them.
     """
     sums = tf.reduce_sum(tf.exp(logits), -1)
-    (least, most) = _USUAL
-    usual = tf.reduce_all((sums > least) & (sums < most))
+    usual = tf.reduce_all((sums > _USUAL[0]) & (sums < _USUAL[1]))
     return tf.cond(usual, lambda: tf.math.log(sums), lambda: tf.reduce_logsumexp(logits, -1))
 
 
@@ -50,7 +49,6 @@ def sum_in_parts(
         rows: Tensors `[rows, ...]`. Only the first has a gradient.
         weights: Tensors that all rows share. Each has a gradient.
     """
-    count = tf.shape(rows[0])[0]
 
     @tf.custom_gradient
     def total(x, *weights):
@@ -71,7 +69,7 @@ def sum_in_parts(
         _, value, d_weights, d_parts = tf.while_loop(
             lambda i, *_: i < _PARTS, add_part, start, parallel_iterations=1
         )
-        d_x = tf.reshape(d_parts.stack(), [-1, *x.shape[1:]])[:count]
+        d_x = tf.reshape(d_parts.stack(), [-1, *x.shape[1:]])[: tf.shape(x)[0]]
         return value, lambda d: [d * each for each in (d_x, *d_weights)]
 
     return total(rows[0], *weights)

@@ -1,6 +1,5 @@
 """Costs and steps of decoding from the input of the output layer, for any architecture."""
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -88,25 +87,22 @@ class EncoderDecoder(keras.Model):
     def make_step(self, weights: list[tf.Tensor] | None = None) -> DecodeStep:
         table, *of_decoder = weights or self.step_weights()
         decode = self.decoder.make_step(of_decoder)
-        next_words = self._next_words(table)
+        output_layer = self.decoder.output_layer
 
         def step(words, state: State, memory: Memory) -> tuple[NextWords, State, Memory]:
             hidden, state, memory = decode(tf.convert_to_tensor(words), state, memory)
-            return next_words(hidden), state, memory
+            return self._next_words(hidden, table, *output_layer), state, memory
 
         return step
 
-    def _next_words(self, table: tf.Tensor) -> Callable[[tf.Tensor], NextWords]:
-        """Returns the function from the input of the output layer, `[rows, units]`, to the next
-        words.
+    def _next_words(
+        self, hidden: tf.Tensor, table: tf.Tensor, _: tf.Tensor, bias: tf.Tensor | None = None
+    ) -> NextWords:
+        """Returns the next words, given the input of the output layer, `[rows, units]`, the first
+        of `step_weights` and the output layer.
         """
-        _, *bias = self.decoder.output_layer
-
-        def next_words(hidden: tf.Tensor) -> NextWords:
-            logits = affine(hidden, table, *bias)
-            return NextWords(logits, log_normalizers(logits))
-
-        return next_words
+        logits = affine(hidden, table, bias)
+        return NextWords(logits, log_normalizers(logits))
 
     def _previous(self, target: tf.Tensor) -> tf.Tensor:
         """Returns the word before each of `target` `[batch, target_time]`."""

@@ -68,9 +68,8 @@ class Encoder(Block):
             self._run_stack(self.forward_stack, words, mask, forward, reverse=False),
             self._run_stack(self.backward_stack, words, mask, forward, reverse=True),
         ]
-        if (
-            len(self.forward_stack) % 2 == 0
-        ):  # as in Nematus, those that end left to right come first
+        # As in Nematus, those that end left to right come first.
+        if len(self.forward_stack) % 2 == 0:
             states.reverse()
         return tf.concat(states, -1)
 

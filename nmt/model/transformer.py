@@ -240,25 +240,16 @@ class Transformer(EncoderDecoder):
         words = table.shape[1] - self.decoder.padding
         return [table[:, :words], *others]
 
-    def _next_words(self, table: tf.Tensor) -> Callable[[tf.Tensor], NextWords]:
-        """Returns the function to the next words.
-
-        Padding counts in the normalizers and is no next word.
-        """
-        if not self.decoder.padding:
-            return super()._next_words(table)
-        rows, *given = self.decoder.output_layer
-        bias = given[0] if given else tf.zeros([rows.shape[0]])
-        words = rows.shape[0] - self.decoder.padding
-        of_padding = tf.transpose(rows[words:])
-
-        def next_words(hidden: tf.Tensor) -> NextWords:
-            logits = affine(hidden, table, bias[:words])
-            padding = affine(hidden, of_padding, bias[words:])
-            parts = [log_normalizers(logits), tf.reduce_logsumexp(padding, -1)]
-            return NextWords(logits, tf.reduce_logsumexp(parts, 0))
-
-        return next_words
+    def _next_words(self, hidden, table, rows, bias=None) -> NextWords:
+        """Returns the next words. Padding counts in the normalizers and is no next word."""
+        words = table.shape[1]
+        if words == rows.shape[0]:
+            return super()._next_words(hidden, table, rows, bias)
+        bias = tf.zeros([rows.shape[0]]) if bias is None else bias
+        logits = affine(hidden, table, bias[:words])
+        padding = affine(hidden, tf.transpose(rows[words:]), bias[words:])
+        parts = [log_normalizers(logits), tf.reduce_logsumexp(padding, -1)]
+        return NextWords(logits, tf.reduce_logsumexp(parts, 0))
 
     def ctranslate2_spec(self, longest: int):
         from .ctranslate2_spec import build_spec  # an optional dependency
