@@ -91,7 +91,8 @@ def test_a_refreshed_translator_follows_the_weights(make_random_model, vocabular
 
 def test_long_lines_are_translated_as_each_alone(make_translator, vocabulary):
     """Together they have more tokens than a batch may have."""
-    lines = [" ".join("abcd"[(i + j) % 4] for j in range(900 + i)) for i in range(20)] + ["a b"]
+    words = "a b c d " * 300
+    lines = [words[2 * i : 4 * i + 1800] for i in range(20)] + ["a b"]
     translator = make_translator(vocabulary)
     assert translator.best(lines) == [translator.best([line])[0] for line in lines]
 
@@ -238,11 +239,9 @@ def test_the_cost_of_units_is_that_of_the_translation(make_random_model, subword
         lines = Translator(both, model, options).lines(
             sources, prefixes=[prefix if units else "ab"] * 4
         )
-        pairs = [
-            (source.encode(), text.encode())
-            for source, line in zip(sources, lines, strict=True)
-            for text in line.texts
-        ]
+        pairs = []
+        for source, line in zip(sources, lines, strict=True):
+            pairs += [(source.encode(), text.encode()) for text in line.texts]
         costs = Scorer(both, model, options).costs(pairs)
         scores = [score for line in lines for score in line.scores]
         if units:

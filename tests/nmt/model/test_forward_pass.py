@@ -32,9 +32,10 @@ class TestDropout:
         """Neighbouring seeds, updates and masks, and those with seed and update exchanged."""
         seeds = [(1, 2), (1, 3), (2, 2), (2, 1), (1, 2 + 2**16), (2**31 - 1, 2)]
         passes = [ForwardPass(tf.constant(seed)) for seed in seeds]
-        signs = [np.sign(each.draw(0.5, [50_000]).numpy() - 1) for each in passes for _ in range(2)]
+        masks = [each.draw(0.5, [50_000]).numpy() for each in np.repeat(passes, 2)]
+        signs = np.sign(np.array(masks) - 1)
         assert np.abs(np.corrcoef(signs) - np.eye(12)).max() < 5 / np.sqrt(50_000)
-        stretches = np.lib.stride_tricks.sliding_window_view(np.array(signs) > 0, 64, axis=1)
+        stretches = np.lib.stride_tricks.sliding_window_view(signs > 0, 64, axis=1)
         numbers = np.packbits(stretches, axis=-1).view(np.uint64)
         assert np.unique(numbers).size == numbers.size  # no mask repeats a part of another one
 

@@ -71,7 +71,8 @@ def loop(step, sequences, state, _, constants, reverse):
     states = {}
     for t in times:
         state = states[t] = step(state, tuple(x[:, t] for x in sequences), constants, affine)
-    return [tf.stack(each, 1) for each in zip(*(states[t] for t in range(5)), strict=True)]
+    in_order = map(states.get, range(5))
+    return [tf.stack(each, 1) for each in zip(*in_order, strict=True)]
 
 
 @pytest.mark.parametrize("reverse", [pytest.param(False, marks=pytest.mark.slow), True])

@@ -15,7 +15,7 @@ def test_a_new_architecture_trains_scores_translates_and_exports(
         "dev.de": ["d c b"],
     }.items():
         write_lines(name, lines)
-    texts = [f"--{part}{side}_dataset" for part in ("", "valid_") for side in ("source", "target")]
+    texts = [f"--{text}_dataset" for text in ("source", "target", "valid_source", "valid_target")]
     names = ["train.en", "train.de", "dev.en", "dev.de"]
     status, _, said = run(
         *(

@@ -1,111 +1,20 @@
-"""The training and validation sets: which pairs are in them, in which batches and order."""
+"""The training set: which pairs are in it, in which batches and order."""
 
+import collections
 import itertools
 import json
 
 import hypothesis
 import numpy as np
 import pytest
-import tensorflow as tf
 from hypothesis import strategies
 
-from nmt.config import Config
 from nmt.errors import UserError
-from nmt.storage.cache import Cache, open_cache
-from nmt.text.batches import LONGEST
-from nmt.text.datasets import TrainingData, ValidationData, bucket_widths
+from nmt.storage.cache import Cache
+from nmt.text.datasets import bucket_widths
 from nmt.text.parallel_text import ParallelText
-from nmt.text.sentencepiece_training import train_sentencepiece
-from nmt.text.vocabulary import Vocabularies, load_vocabulary
-
-
-def training_data(text, vocabulary, cache=None, **options):
-    """Makes training data with one vocabulary for both sides."""
-    return TrainingData(
-        text, Vocabularies(vocabulary, vocabulary), Config(**options), cache or open_cache()
-    )
-
-
-def validation_data(text, vocabulary, **options):
-    """Makes validation data with one vocabulary for both sides."""
-    return ValidationData(text, Vocabularies(vocabulary, vocabulary), Config(**options))
-
-
-@pytest.fixture
-def make_data(write_lines, vocabulary):
-    """Makes training data of source and target lines; the targets default to the sources."""
-
-    def make(sources, targets=None, **options):
-        text = ParallelText(
-            write_lines("source", sources), write_lines("target", targets or sources)
-        )
-        return training_data(
-            text, vocabulary, **{"batch_size": 2, "maxlen": 30, "seed": 1, **options}
-        )
-
-    return make
-
-
-def take(data, count, first=0):
-    return [[x.numpy() for x in batch] for batch in itertools.islice(data.batches(first), count)]
-
-
-WORDS = [
-    stem + end
-    for stem in ("low", "new", "wid", "slow", "talk", "walk", "jump")
-    for end in ("er", "est", "ing", "ed")
-]
-SENTENCES = [" ".join(WORDS[i:] + WORDS[:i]) for i in range(len(WORDS))]
-
-
-@pytest.mark.parametrize(("kind", "alpha"), [("bpe", 0.1), ("unigram", 0.02)])
-def test_random_segmentations_depend_on_seed_and_batch_alone(write_lines, tmp_path, kind, alpha):
-    """They differ from epoch to epoch, fit their batch and spell the same text."""
-    (tmp_path / "some.model").write_bytes(
-        train_sentencepiece(write_lines("sentences", SENTENCES), 40, kind=kind)
-    )
-    vocabulary = load_vocabulary(tmp_path / "some.model")
-    path = write_lines("one", SENTENCES[:1])
-    text = ParallelText(path, path)
-
-    def batches(first, count, seed=1, subword_sampling=alpha):
-        options = {
-            "batch_size": 1,
-            "maxlen": 300,
-            "seed": seed,
-            "subword_sampling": subword_sampling,
-        }
-        return [
-            batch[0] for batch in take(training_data(text, vocabulary, **options), count, first)
-        ]
-
-    found = batches(0, 4)
-    later = batches(2, 2)
-    other = batches(0, 4, seed=2)
-    for here, again in zip(found[2:], later, strict=True):
-        np.testing.assert_array_equal(here, again)
-    for ids in found:
-        (spelled,) = vocabulary.decode(tf.RaggedTensor.from_tensor(ids, padding=0)).numpy()
-        assert spelled.decode() == SENTENCES[0]
-    # Those that did not fit are split as usual.
-    assert len({ids.tobytes() for ids in [*found, *other]}) >= 6
-    assert len({ids.tobytes() for ids in batches(0, 4, subword_sampling=0.0)}) == 1
-
-
-def test_prefixes_count_in_the_width_of_random_segmentations(write_lines, tmp_path):
-    """Else a segmentation that is longer than the usual one would not fit behind its prefix."""
-    (tmp_path / "some.model").write_bytes(
-        train_sentencepiece(write_lines("sentences", SENTENCES), 60)
-    )
-    vocabulary = load_vocabulary(tmp_path / "some.model")
-    path = write_lines("one", [" ".join(WORDS[:6])])
-    options = {"batch_size": 1, "maxlen": 300, "seed": 1, "subword_sampling": 0.3}
-    prefix = " ".join(WORDS[6:])
-    data = training_data(ParallelText(path, path), vocabulary, target_prefixes=[prefix], **options)
-    begin = vocabulary.encode([prefix]).to_list()[0]
-    targets = [target[0].tolist() for _, _, target, _ in take(data, 20)]
-    assert all(target[: len(begin)] == begin for target in targets)
-    assert len(set(map(tuple, targets))) > 15
+from nmt.text.vocabulary import load_vocabulary
+from tests.nmt.text.data import take, training_data
 
 
 def test_a_dictionary_does_not_split_at_random(make_data):
@@ -188,10 +97,8 @@ def test_all_batches_of_an_epoch_but_one_are_full(make_data, lengths, options):
     assert sorted(
         int(row.sum()) - 1 for batch in batches for row in batch[3] if row.any()
     ) == sorted(lengths)
-    assert {width for _, width in shapes} <= {width for width, _, _ in data.sizes}
-    assert [(width, sum(found == width for _, found in shapes)) for width, _, _ in data.sizes] == [
-        (width, count) for width, _, count in data.sizes
-    ]
+    counts = collections.Counter(width for _, width in shapes)
+    assert counts == {width: count for width, _, count in data.sizes if count}
 
 
 def test_pairs_shared_with_another_text_are_counted(make_data, write_lines, vocabulary):
@@ -242,27 +149,6 @@ def test_bucket_widths_are_few_and_fit_maxlen(maxlen):
     assert widths[-1] >= maxlen + 1
     assert widths == sorted(set(widths))
     assert len(widths) <= 24
-
-
-def test_validation_covers_all_pairs(write_lines, vocabulary):
-    lines = ["a b c", "d", "a a"]
-    text = ParallelText(write_lines("source", lines), write_lines("target", lines))
-    data = validation_data(text, vocabulary)
-    assert data.references == lines
-    assert [[row.tolist() for row in side] for side in data.ids] == [[[2, 3, 4], [5], [2, 2]]] * 2
-
-
-def test_validation_leaves_out_pairs_that_are_too_long(write_lines, vocabulary):
-    long = "a " * LONGEST
-    text = ParallelText(
-        write_lines("a", ["a", long, f"{long}b"]), write_lines("b", [long, f"{long}b", "a"])
-    )
-    data = validation_data(text, vocabulary)
-    assert (data.too_long, [list(map(len, side)) for side in data.ids]) == (2, [[1], [LONGEST]])
-    assert len(data.sources) == len(data.references) == 3
-    text = ParallelText(write_lines("a", [f"{long}b"]), write_lines("b", ["a"]))
-    with pytest.raises(UserError, match="more than 1000 tokens"):
-        validation_data(text, vocabulary)
 
 
 @pytest.mark.parametrize("parts", [2, 3])
@@ -344,14 +230,6 @@ def test_ids_of_any_vocabulary_are_kept(write_lines, tmp_path, size):
     assert batch[0][0].tolist() == [2, size - 1, 0, 0, 0, 0, 0, 0]
 
 
-@pytest.fixture
-def corpora(write_lines):
-    """Two files of one pair and of two pairs, the last of them with an empty side."""
-    small = write_lines("small", ["a"])
-    large = write_lines("large", ["b c", ""])
-    return ParallelText([small, large], [small, large])
-
-
 def test_targets_of_a_corpus_begin_with_its_prefix(corpora, vocabulary):
     """Also in random batches of a weighted epoch. An empty side stays one."""
     options = {"batch_size": 1, "maxlen": 3, "seed": 1}
@@ -366,45 +244,3 @@ def test_targets_of_a_corpus_begin_with_its_prefix(corpora, vocabulary):
     options["maxlen"] = 2
     data = training_data(corpora, vocabulary, target_prefixes=["d", "d"], **options)
     assert (data.used, data.too_long) == (1, 1)
-
-
-def test_randomly_split_targets_begin_with_the_prefix_as_it_is_usually_split(write_lines, tmp_path):
-    (tmp_path / "some.model").write_bytes(
-        train_sentencepiece(write_lines("sentences", SENTENCES), 40, user_symbols=["<bt>"])
-    )
-    vocabulary = load_vocabulary(tmp_path / "some.model")
-    path = write_lines("one", SENTENCES[:1])
-    options = {
-        "batch_size": 1,
-        "maxlen": 150,
-        "seed": 1,
-        "subword_sampling": 0.2,
-        "target_prefixes": ["<bt>"],
-    }
-    prefix = vocabulary.encode(["<bt>"]).to_list()[0]
-    batches = take(training_data(ParallelText(path, path), vocabulary, **options), 5)
-    for source, _, target, _ in batches:
-        assert target[0, : len(prefix)].tolist() == prefix
-        for ids, begin in ((source[0], 0), (target[0], len(prefix))):
-            spelled = vocabulary.decode(
-                tf.RaggedTensor.from_tensor(ids[np.newaxis, begin:], padding=0)
-            ).numpy()[0]
-            assert spelled.decode() == SENTENCES[0]
-
-
-def test_a_validation_text_has_a_set_for_each_file(corpora, vocabulary):
-    data = validation_data(corpora, vocabulary, valid_target_prefixes=["", "d d"])
-    assert data.sets == [("small", slice(0, 1)), ("large", slice(1, 3))]
-    assert data.prefixes == ["", "d d", "d d"]
-    assert data.references == ["a", "b c", ""]
-    assert [row.tolist() for row in data.ids[1]] == [[2], [5, 5, 3, 4], [5, 5]]
-
-
-def test_a_sample_of_a_validation_text_is_spread_evenly(write_lines, vocabulary):
-    path = write_lines("many", [f"{i}" for i in range(100)])
-    few = write_lines("few", ["a", "b"])
-    text = ParallelText([path, few], [path, few])
-    data = validation_data(text, vocabulary, valid_sample=4)
-    assert data.references == ["0", "25", "50", "75", "a", "b"]
-    assert data.sets == [("many", slice(0, 4)), ("few", slice(4, 6))]
-    assert data.prefixes is None

@@ -3,6 +3,7 @@ always the same.
 """
 
 import collections
+import itertools
 import math
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from nmt.text.segmentation import Drawing
 from nmt.text.sentencepiece_training import train_sentencepiece
 
 STEMS = ["low", "new", "wid", "slow", "talk", "walk", "jump"]
-WORDS = [stem + end for stem in STEMS for end in ("", "er", "est", "ing", "ed")]
+WORDS = list(map("".join, itertools.product(STEMS, ("", "er", "est", "ing", "ed"))))
 LINES = [" ".join(WORDS[i:] + WORDS[:i]) for i in range(len(WORDS))]
 STRANGE = [
     "walking <x>talked<y>",
@@ -44,10 +45,8 @@ def make(tmp_path, write_lines):
 
 
 def draw(model, lines, alpha, seed=(1,), longest=10**6):
-    return [
-        row.tolist()
-        for row in Drawing(model)([line.encode() for line in lines], alpha, seed, longest)
-    ]
+    rows = Drawing(model)([line.encode() for line in lines], alpha, seed, longest)
+    return [row.tolist() for row in rows]
 
 
 @pytest.mark.parametrize("kind", ["bpe", "unigram"])
@@ -100,7 +99,7 @@ def test_user_symbols_are_never_split(make, kind, alpha):
         draw(model, ["walking slowest", "xslowestslowesty"], alpha, (seed,)) for seed in range(100)
     ]
     symbol = usual.piece_to_id("slowest")
-    assert {tuple(row.count(symbol) for row in pair) for pair in rows} == {(1, 2)}
+    assert {(first.count(symbol), other.count(symbol)) for first, other in rows} == {(1, 2)}
     assert len({tuple(pair[0]) for pair in rows}) > 1
 
 

@@ -122,7 +122,8 @@ def test_other_ids_of_the_special_pieces_are_mapped(model, special, first, tmp_p
     """The end comes first, the unknown word after the beginning, and a text reads as in
     SentencePiece.
     """
-    (tmp_path / "made.model").write_bytes(content := model(**special))
+    content = model(**special)
+    (tmp_path / "made.model").write_bytes(content)
     vocabulary = load_vocabulary(tmp_path / "made.model")
     tokens = [token.decode() for token in vocabulary.tokens(tf.range(vocabulary.size)).numpy()]
     processor = sentencepiece.SentencePieceProcessor(model_proto=content)
