@@ -157,7 +157,7 @@ def _reload(trainer: Trainer, update: Update, system: System) -> list[str]:
         trainer.continue_from(Path(config.reload), system.reload_fingerprint)
         return []
     notes = reload_weights(system, Path(config.reload))
-    update.begin_smoothing()
+    update.smoothed.begin()
     return notes
 
 

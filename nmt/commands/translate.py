@@ -8,9 +8,9 @@ import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ..decoding.alignment import Aligner
 from ..decoding.batch_parallel import use_cores_for_batches
 from ..decoding.options import CONSTRAINTS, DecodingOptions
+from ..decoding.scoring import Aligner
 from ..decoding.translator import Line, Translator
 from ..errors import UserError
 from ..messages import log

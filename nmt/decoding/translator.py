@@ -189,7 +189,9 @@ class Translator(tf.Module):
             texts = [tf.compat.as_bytes(line)]
             rows = [ids]
             if len(ids) > LONGEST:
-                texts = split_line(texts[0], self._fits)
+                texts = split_line(
+                    texts[0], lambda piece: len(self._source_ids([piece])[0]) <= LONGEST
+                )
                 rows = self._source_ids(texts)
             own = [begin] + [begin[:0]] * (len(texts) - 1)  # only the first piece has the prefix
             numbers = range(number * _PIECES, number * _PIECES + len(texts))
@@ -198,9 +200,6 @@ class Translator(tf.Module):
 
     def _source_ids(self, lines: Texts) -> list[np.ndarray]:
         return rows_of(self._source_vocabulary.encode(tf.constant(lines, tf.string)))
-
-    def _fits(self, piece: bytes) -> bool:
-        return len(self._source_ids([piece])[0]) <= LONGEST
 
     def _translate_pieces(self, pieces: Sequence[_Piece], has_prefixes: bool) -> list[Translations]:
         """Returns the translations of each piece, as arrays without the axis of the batch."""

@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from ..normalization import Normalization, build_normalization
-from .affine import Affine, affine, over_rows
+from .forward_pass import Affine, affine, over_rows
 from .layers import Block
 from .recurrence import Matrix
 

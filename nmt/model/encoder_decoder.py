@@ -5,10 +5,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 
-from .affine import affine, over_rows
 from .contract import DecodeStep, Memory, NextWords, State
 from .costs import log_normalizers, sum_in_parts, word_costs
-from .forward_pass import ForwardPass
+from .forward_pass import ForwardPass, affine, over_rows
 
 
 class EncoderDecoder(keras.Model):

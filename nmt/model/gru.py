@@ -8,8 +8,7 @@ import keras
 import tensorflow as tf
 
 from ..normalization import Normalization, build_normalization
-from .affine import Affine, affine, over_rows
-from .forward_pass import ForwardPass, drop
+from .forward_pass import Affine, ForwardPass, affine, drop, over_rows
 from .layers import Block, normal_or_orthogonal
 from .recurrence import Matrix
 

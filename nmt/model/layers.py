@@ -4,7 +4,7 @@ import keras
 import tensorflow as tf
 
 from ..normalization import Normalization, build_normalization
-from .affine import Affine, affine, over_rows
+from .forward_pass import Affine, affine, over_rows
 
 
 def normal_or_orthogonal(rows: int, columns: int) -> keras.initializers.Initializer:

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from .affine import Weight, rounded_product
-from .forward_pass import ForwardPass, drop
+from .forward_pass import ForwardPass, Weight, drop, rounded_product
 from .layers import Block
 
 Positions = Sequence[tf.Tensor]  # batch and time of the positions that are rows of one matrix

@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from .affine import Affine, Weight, affine, rounded_product
-
 Structure = Any  # of tensors
 Step = Callable[[Structure, Structure, list[tf.Tensor], Affine], Structure]
 

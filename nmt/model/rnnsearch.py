@@ -11,9 +11,8 @@ import keras
 import tensorflow as tf
 
 from .additive_attention import AdditiveAttention
-from .affine import Affine, affine
 from .encoder_decoder import EncoderDecoder
-from .forward_pass import ForwardPass, drop
+from .forward_pass import Affine, ForwardPass, affine, drop
 from .gru import NO_MASKS, GRUStep
 from .layers import Block, Embedding, PReLU, Projection
 from .recurrence import scan

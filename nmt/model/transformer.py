@@ -11,11 +11,10 @@ import keras
 import tensorflow as tf
 
 from ..normalization import build_normalization
-from .affine import affine
 from .contract import NextWords
 from .costs import log_normalizers, word_costs
 from .encoder_decoder import EncoderDecoder
-from .forward_pass import ForwardPass, drop
+from .forward_pass import ForwardPass, affine, drop
 from .layers import Block, Embedding, without_last_gradients
 from .multi_head_attention import KeysAndValues, future_bias, others_bias, padding_bias
 from .transformer_layers import TransformerLayer, sinusoids
@@ -180,6 +179,7 @@ class Transformer(EncoderDecoder):
         padding = config.transformer_padding
         source_words += padding * config.tie_encoder_decoder_embeddings
         super().__init__(config, source_words, target_words + padding)
+        self.attention_layers = config.transformer_dec_depth
         self.first_word = target_words + padding - 1 if padding else FIRST_WORD
         last_but_one = max(config.transformer_dec_depth - 1, 1)
         self._alignment_layer = config.transformer_alignment_layer or last_but_one
@@ -187,11 +187,6 @@ class Transformer(EncoderDecoder):
     def _hidden(self, source, source_mask, target, forward: ForwardPass) -> tf.Tensor:
         memory = self._init_decoder(source, source_mask, forward)
         return self.decoder(self._previous(target), memory=memory, forward=forward)
-
-    @property
-    def attention_layers(self) -> int:
-        """The number of layers of `attention`."""
-        return len(self.decoder.stack)
 
     def attention(self, source, source_mask, target, layer: int | None = None) -> tf.Tensor:
         """Returns the attention weights of every target word in a layer, the mean of its heads,

@@ -66,7 +66,7 @@ class ModelDirectory:
         self.save_last(progress)
         if not self._update.replicas.is_chief:
             return
-        with self._update.evaluated_weights():
+        with self._update.smoothed.swapped():
             if progress.best is progress.validations[-1]:
                 self._save(self._path / BEST, self._update.model.variables, progress)
             if self._config.keep or self._config.keep_best:

@@ -33,16 +33,12 @@ class Replicas:
     def __init__(self, strategy: tf.distribute.Strategy | None = None, rank: int = 0):
         self._strategy = strategy
         self.rank = rank
+        self.is_chief = rank == 0  # it validates and writes
         self.count = strategy.num_replicas_in_sync if strategy else 1
         # One function for each number of tensors: TensorFlow would warn if all shared one.
         self._sums = functools.cache(
             lambda tensors: tf.function(self._sum_of_all, autograph=False, reduce_retracing=True)
         )
-
-    @property
-    def is_chief(self) -> bool:
-        """Whether this process validates and writes."""
-        return self.rank == 0
 
     def sum(self, values):
         """Adds up a structure of tensors over all processes.

@@ -191,7 +191,7 @@ class Trainer:
         poll: Callable[[], None],
     ) -> None:
         progress = self.progress
-        with self._update.evaluated_weights():
+        with self._update.smoothed.swapped():
             scores, translations, notes = self._scores(validate, poll)
         validation = Validation(
             update=progress.update,

@@ -99,11 +99,7 @@ class Update:
         self.config = config
         self.replicas = replicas or Replicas()
         self._optimizer = Adam(config, model.trainable_variables)
-        self._smoothed = (
-            SmoothedWeights(model, config.exponential_smoothing)
-            if config.exponential_smoothing
-            else None
-        )
+        self.smoothed = SmoothedWeights(model, config.exponential_smoothing)
         self._in_one_part = config.gradient_aggregation_steps == self.replicas.count == 1
         function = self._clipped if self._in_one_part else self._summed
         # On a CPU, TensorFlow's products in bfloat16 are faster than XLA's.
@@ -115,20 +111,7 @@ class Update:
     @property
     def variables(self) -> list[keras.Variable]:
         """Everything that updates change: the variables of the model and of the optimizer."""
-        smoothed = self._smoothed.variables if self._smoothed else []
-        return [*self.model.variables, *self._optimizer.variables, *smoothed]
-
-    def evaluated_weights(self) -> contextlib.AbstractContextManager[None]:
-        """Within this context, the model has the smoothed weights, if any, to validate and keep."""
-        return self._smoothed.swapped() if self._smoothed else contextlib.nullcontext()
-
-    def begin_smoothing(self) -> None:
-        """Makes the smoothed weights, if any, those of the model.
-
-        Call it after other weights were loaded.
-        """
-        for average, weight in self._smoothed.pairs() if self._smoothed else ():
-            average.assign(weight.value)
+        return [*self.model.variables, *self._optimizer.variables, *self.smoothed.variables]
 
     @property
     def learning_rate(self) -> float:
@@ -192,12 +175,11 @@ class Update:
 
     def _apply(self, gradients: list[tf.Tensor]) -> None:
         self._optimizer.apply(gradients)
-        if self._smoothed:
-            self._smoothed.follow(self._optimizer.iterations.value)
+        self.smoothed.follow(self._optimizer.iterations.value)
 
 
 class SmoothedWeights:
-    """A moving average of the weights of a model.
+    """A moving average of the weights of a model, to validate and keep; none if the factor is 0.
 
     After update t, the average moves towards the weights by the share `max(factor, 9 / (t + 9))`.
     The first updates have a larger share, so that the initial weights are soon forgotten.
@@ -206,7 +188,7 @@ class SmoothedWeights:
     """
 
     def __init__(self, model: TranslationModel, factor: float):
-        self._weights = model.trainable_variables
+        self._weights = model.trainable_variables if factor else []
         self._factor = factor
         with keras.name_scope("smoothed"):
             self.variables = [
@@ -214,12 +196,17 @@ class SmoothedWeights:
                 for weight in self._weights
             ]
 
-    def pairs(self) -> Iterator[tuple[keras.Variable, keras.Variable]]:
+    def begin(self) -> None:
+        """Makes the averages the weights of the model. Call it after other weights were loaded."""
+        for average, weight in self._pairs():
+            average.assign(weight.value)
+
+    def _pairs(self) -> Iterator[tuple[keras.Variable, keras.Variable]]:
         return zip(self.variables, self._weights, strict=True)
 
     def follow(self, updates: tf.Tensor) -> None:
         share = tf.maximum(self._factor, _EARLY / (tf.cast(updates, tf.float32) + _EARLY))
-        for average, weight in self.pairs():
+        for average, weight in self._pairs():
             average.assign_add(share * (weight.value - average.value))
 
     @contextlib.contextmanager
@@ -232,7 +219,7 @@ class SmoothedWeights:
             self._exchange()
 
     def _exchange(self) -> None:
-        for average, weight in self.pairs():
+        for average, weight in self._pairs():
             value = weight.numpy().copy()  # numpy() may share its memory
             weight.assign(average.value)
             average.assign(value)

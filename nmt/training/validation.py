@@ -72,13 +72,11 @@ class Validator:
         return scores, translations, notes
 
     def _of_sets(self, translations: Sequence[str]) -> dict[str, dict[str, float]]:
-        if len(self._data.sets) == 1:
-            return {}
         references = self._data.references
         return {
             name: self._bleu_and_chrf(translations[lines], references[lines])
             for name, lines in self._data.sets
-            if references[lines]
+            if references[lines] and len(self._data.sets) > 1
         }
 
     def _bleu_and_chrf(

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nmt.decoding.alignment import Aligner
 from nmt.decoding.ensemble import Ensemble
+from nmt.decoding.scoring import Aligner
 from nmt.decoding.translator import Line
 from nmt.errors import UserError
 from tests.nmt.pairs import encode_pairs

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nmt.model.affine import affine
+from nmt.model.forward_pass import affine
 from nmt.model.recurrence import Matrix, scan
 from tests.nmt.model.blocks import normal
 

@@ -58,7 +58,7 @@ def make_trainer(write_lines, vocabulary):
                 trainer.continue_from(Path(config.reload), {})
             else:
                 load_checkpoint(Path(config.reload) / BEST, model.variables, {})
-                update.begin_smoothing()
+                update.smoothed.begin()
 
         def translated(lines):
             return [(text, text == CUT) for text in translate(lines)]

@@ -246,7 +246,7 @@ def test_smoothed_weights_follow_the_weights(make_bigrams_update):
         update(BATCH, number)
         newest.append(model.table.numpy().copy())
         average = (1 - share) * average + share * newest[-1]
-    with update.evaluated_weights():
+    with update.smoothed.swapped():
         np.testing.assert_allclose(model.table, average, rtol=1e-5)
     np.testing.assert_array_equal(model.table, newest[-1])
     assert np.abs(average - newest[-1]).max() > 1e-3
