@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from .forward_pass import Affine, Weight, affine, rounded_product
+
 Structure = Any  # of tensors
 Step = Callable[[Structure, Structure, list[tf.Tensor], Affine], Structure]
 
