@@ -1,1 +1,1 @@
-"""Search, translation and scoring."""
+"""Searches, samples, translates and scores."""

@@ -1,7 +1,6 @@
-"""Batches computed side by side: one thread for each operation, and as many batches at a time as
-there are cores.
+"""Computes several batches at a time, one on each core, with one thread for each operation.
 
-The operations of a decoding step are small, so several threads gain little within one and much
+The operations of a decoding step are small: more threads gain little within an operation and much
 between batches.
 """
 

@@ -1,5 +1,4 @@
-"""What a translation must begin with and must not contain: constraints on the next word, for search
-and sampling.
+"""Constrains the next word in search and sampling: prefixes, lengths, forbidden words.
 
 A word that is not allowed gets the logit -inf. The normalizer stays, so the costs of translations
 are those of the model.

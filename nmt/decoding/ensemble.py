@@ -1,4 +1,4 @@
-"""Several models as one."""
+"""Combines several models into one."""
 
 from collections.abc import Sequence
 from typing import Any

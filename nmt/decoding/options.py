@@ -1,4 +1,4 @@
-"""How to translate: the options of validation, `translate`, `score` and `export`.
+"""Defines the options of decoding, for validation, `translate`, `score` and `export`.
 
 They belong to no model. A checkpoint does not depend on them, so they may change from one use of a
 model to the next.

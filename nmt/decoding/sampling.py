@@ -1,4 +1,4 @@
-"""Random translations, drawn word by word from the probabilities of a model."""
+"""Samples translations word by word from the probabilities of a model."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Costs of given translations, and alignments: the source token that each token attends to most."""
+"""Scores given translations, and aligns them with their sources by attention."""
 
 import functools
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Beam search over any model that gives the log-probabilities of the next word.
+"""Runs beam search over any model that gives the log-probabilities of the next word.
 
 The cost of a hypothesis is the sum of -log p over its words and its end. Its score is the cost
 divided by its length, the end included, to the power alpha. Lower scores are better.
@@ -48,7 +48,7 @@ class Hypotheses(NamedTuple):
 
 
 class _Beams(NamedTuple):
-    """What a step changes. All open hypotheses have `time` words."""
+    """The loop variables. All open hypotheses have `time` words."""
 
     time: tf.Tensor
     last: tf.Tensor  # [active * beam], the last word of each; before the first [active]

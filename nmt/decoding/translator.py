@@ -1,4 +1,4 @@
-"""Translation of strings: vocabularies, model and search in one `tf.Module`.
+"""Translates strings: vocabularies, model and search in one `tf.Module`.
 
 A sentence may contain any bytes. Bytes that are not UTF-8 become unknown words. A sentence of more
 than `LONGEST` tokens would exhaust the memory. A line is then translated in pieces, which are

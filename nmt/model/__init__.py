@@ -1,1 +1,1 @@
-"""Models: what training and search may ask of one, and what they are made of."""
+"""Builds translation models, and defines the interface that training and search use."""

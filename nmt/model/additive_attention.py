@@ -1,4 +1,4 @@
-"""Additive attention, with a gradient that stores no `[batch, time, hidden]` per target word."""
+"""Computes additive attention; its gradient stores no `[batch, time, hidden]` per target word."""
 
 import keras
 import tensorflow as tf

@@ -1,4 +1,4 @@
-"""What the rest of `nmt` may ask of a translation model.
+"""Defines the interface of a translation model for the rest of `nmt`.
 
 `registry.py` builds one from a configuration.
 """
@@ -16,7 +16,7 @@ Memory = Any
 
 
 class NextWords(NamedTuple):
-    """How likely each word is to be the next. The log-probability of a word is its logit minus the
+    """The scores of every next word. The log-probability of a word is its logit minus the
     normalizer.
 
     Search needs the normalized values of few words only, so the subtraction is left to it.

@@ -1,4 +1,4 @@
-"""The cross entropy of words; its sum and gradient without the logits of a whole batch."""
+"""Computes the cross entropy of words, and its sum without the logits of a whole batch."""
 
 from collections.abc import Callable
 

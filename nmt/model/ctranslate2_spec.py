@@ -1,4 +1,4 @@
-"""A Transformer as a model specification of CTranslate2, with its weights.
+"""Converts a Transformer to a model specification of CTranslate2, with its weights.
 
 Reference: https://opennmt.net/CTranslate2/python/ctranslate2.specs.TransformerSpec.html
 """

@@ -1,4 +1,4 @@
-"""Costs and steps of decoding from the input of the output layer, for any architecture."""
+"""Computes costs and decoding steps from the input of the output layer, for any architecture."""
 
 from typing import Any
 

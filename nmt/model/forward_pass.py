@@ -1,4 +1,4 @@
-"""One pass through a model: its affine maps `x W + b`, their precision, and its dropout masks.
+"""Computes the affine maps `x W + b` of a model in a given precision, and draws dropout masks.
 
 Most of the time goes into the products, so their factors may be rounded.
 """

@@ -1,4 +1,4 @@
-"""The gated recurrent unit of Nematus, which normalizes terms of input and state apart."""
+"""Computes the GRU of Nematus, which normalizes the terms of input and state separately."""
 
 import itertools
 from collections.abc import Sequence

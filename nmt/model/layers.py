@@ -1,4 +1,4 @@
-"""Layers that the architectures are built of: embedding, projection, PReLU."""
+"""Defines layers that the architectures share: embedding, projection, PReLU."""
 
 import keras
 import tensorflow as tf

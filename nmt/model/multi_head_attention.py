@@ -1,4 +1,4 @@
-"""Scaled dot-product attention in several heads."""
+"""Computes scaled dot-product attention in several heads."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -66,13 +66,13 @@ class MultiHeadAttention(Block):
 
     @property
     def projections(self) -> list[Projection]:
-        """Those to queries, keys and values."""
+        """The projections to queries, keys and values."""
         inputs = self.queries, self.keys, self.values
         return list(zip(inputs, *([self._biases[:3]] if self._biases else []), strict=True))
 
     @property
     def output_projection(self) -> Projection:
-        """The one to the output."""
+        """The projection to the output."""
         return self.output_kernel, *self._biases[3:]
 
     def fused(self) -> Projection:

@@ -1,4 +1,4 @@
-"""Recurrences over time whose weight gradients are computed after the loop.
+"""Runs recurrences over time, and computes the gradients of their weights after the loop.
 
 By default TensorFlow computes the gradient of every matrix at every time step and adds them up,
 which is bound by memory bandwidth. Here the forward loop stores the result `z = x W + b` of each

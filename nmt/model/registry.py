@@ -1,4 +1,4 @@
-"""Module and class of each `--model_type`, known before TensorFlow is loaded."""
+"""Maps each `--model_type` to its module and class, without loading TensorFlow."""
 
 import importlib
 

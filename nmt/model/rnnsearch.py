@@ -1,4 +1,4 @@
-"""The RNN model of Nematus: bidirectional GRUs, conditional GRU, deep output.
+"""Defines the RNN model of Nematus: bidirectional GRUs, conditional GRU, deep output.
 
 At depth one it is that of v0.3.
 """
@@ -46,10 +46,9 @@ class Encoder(Block):
 
         def stack(name: str) -> list[GRUStep]:
             sizes = [config.embedding_size] + [units] * (config.rnn_enc_depth - 1)
-            normalization = config.normalization
             more = config.rnn_enc_transition_depth - 1
             return [
-                GRUStep(size, units, normalization, transitions=more, name=f"{name}{level or ''}")
+                GRUStep(size, units, config.normalization, f"{name}{level or ''}", transitions=more)
                 for level, size in enumerate(sizes)
             ]
 
@@ -118,8 +117,6 @@ class Decoder(Block):
         embedding = config.embedding_size
         units = config.state_size
         normalization = config.normalization
-        kind = config.output_hidden_activation
-        deep = config.rnn_dec_deep_context
         self._config = config
         self.units = units
         self.levels = config.rnn_dec_depth
@@ -134,7 +131,7 @@ class Decoder(Block):
             self.context_gru = gru(
                 2 * units, transitions=config.rnn_dec_base_transition_depth - 2, name="context_gru"
             )
-            inputs = 3 * units if deep else units
+            inputs = 3 * units if config.rnn_dec_deep_context else units
             more = config.rnn_dec_high_transition_depth - 1
             self.high_grus = [
                 gru(inputs, transitions=more, name=f"high{i}") for i in range(self.levels - 1)
@@ -142,11 +139,10 @@ class Decoder(Block):
             self.from_word = Projection(embedding, embedding, normalization, "from_word")
             self.from_state = Projection(units, embedding, normalization, "from_state")
             self.from_context = Projection(2 * units, embedding, normalization, "from_context")
-            self.activation = (
-                PReLU(embedding, "output_activation")
-                if kind == "prelu"
-                else keras.activations.get(kind)
-            )
+            if config.output_hidden_activation == "prelu":
+                self.activation = PReLU(embedding, "output_activation")
+            else:
+                self.activation = keras.activations.get(config.output_hidden_activation)
         self.output_bias = self._vector("output_bias", words)
         self.output_kernel = None
         if not config.tie_decoder_embeddings:

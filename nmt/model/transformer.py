@@ -1,4 +1,4 @@
-"""The Transformer, with sinusoid positions.
+"""Defines the Transformer, with sinusoid positions.
 
 With the norm before each sublayer, it equals that of Nematus.
 """
@@ -26,7 +26,7 @@ State = tf.Tensor
 
 
 class Memory(NamedTuple):
-    """What the decoder knows of the source sentences and of the words so far.
+    """The keys and values of the source sentences and of the words so far.
 
     Keys and values of a word stay where its hypothesis was when it was added, so none are copied
     when search reorders the hypotheses. A row of the state hides those that do not belong to it.
@@ -232,8 +232,7 @@ class Transformer(EncoderDecoder):
 
     def step_weights(self) -> list[tf.Tensor]:
         table, *others = super().step_weights()
-        words = table.shape[1] - self.decoder.padding
-        return [table[:, :words], *others]
+        return [table[:, : table.shape[1] - self.decoder.padding], *others]
 
     def _next_words(self, hidden, table, rows, bias=None) -> NextWords:
         """Returns the next words. Padding counts in the normalizers and is no next word."""

@@ -1,4 +1,4 @@
-"""Parts of a Transformer: positions, normalized residual connections, feed-forward, layers."""
+"""Defines positions, residual connections, feed-forward and whole layers of a Transformer."""
 
 import functools
 import math

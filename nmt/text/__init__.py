@@ -1,1 +1,1 @@
-"""Lines of text, vocabularies, batches of token ids, and corpora."""
+"""Reads text, maps it to token ids with vocabularies, and makes batches."""

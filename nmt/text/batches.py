@@ -1,4 +1,4 @@
-"""Sentence pairs as padded matrices of token ids."""
+"""Pads sentence pairs to matrices of token ids, and groups sentences by length."""
 
 import itertools
 from collections.abc import Iterator, Sequence

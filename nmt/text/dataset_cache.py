@@ -1,4 +1,4 @@
-"""Memory-mapped token ids of each line, cached on disk; and other rows of numbers."""
+"""Caches the token ids of each line on disk, as memory-mapped arrays."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence

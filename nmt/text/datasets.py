@@ -1,4 +1,4 @@
-"""The training and validation sets: text files to batches.
+"""Reads the training and validation sets, and makes batches of them.
 
 Batch n depends on the corpus, the seed and n alone, so a training resumed at batch n sees the
 batches of an uninterrupted one. Memory holds only the numbers of the training lines; the rows of a

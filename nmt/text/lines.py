@@ -1,4 +1,4 @@
-"""Lines of text: one sentence each, in UTF-8.
+"""Reads lines of UTF-8, one sentence each, from files and streams; writes compressed files.
 
 Only a line feed ends a line. Carriage returns before it and a byte order mark at the start of a
 file are dropped. Every other character, NUL included, belongs to its line. Files whose names end in

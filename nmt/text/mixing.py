@@ -1,4 +1,4 @@
-"""Corpora mixed by weights: how often an epoch takes the pairs of each."""
+"""Mixes corpora by weights, which say how often an epoch takes the pairs of each."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Parallel text: line i of one side translates line i of the other."""
+"""Reads parallel text: line i of one side translates line i of the other."""
 
 import itertools
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Random segmentations of lines into subword units: BPE-dropout, and sampling from a unigram model.
+"""Splits lines into subword units at random: BPE-dropout, and sampling from a unigram model.
 
 The random numbers of SentencePiece differ from process to process, also with the same seed, so a
 resumed training would not see the same text. This module draws by itself. It does not import

@@ -1,4 +1,4 @@
-"""Training of SentencePiece models on texts of any size."""
+"""Trains SentencePiece models on texts of any size."""
 
 import collections
 import io

@@ -1,4 +1,4 @@
-"""Vocabularies: strings to token ids and back, in the graph.
+"""Maps strings to token ids and back, in the graph.
 
 There are two kinds: SentencePiece models (`.model`) and Nematus dictionaries (`.json`). In both, id
 0 ends a sentence. A Transformer begins with id 1. Of a SentencePiece model, that is the unknown
@@ -227,7 +227,7 @@ def is_code(piece: str) -> bool:
 
 
 class Vocabularies(NamedTuple):
-    """Those of both sides of a model."""
+    """The vocabularies of both sides of a model."""
 
     source: Vocabulary
     target: Vocabulary

@@ -1,1 +1,1 @@
-"""Training: the loop, one update, the learning rate, validation, progress and interruption."""
+"""Trains models: the loop, updates, learning rate, validation, progress and interruption."""

@@ -26,9 +26,8 @@ def restored_handlers(*numbers: signal.Signals) -> Iterator[dict]:
     """
     before = {number: signal.getsignal(number) for number in numbers}
     before = {number: handler for number, handler in before.items() if handler is not None}
-    handled = {number for number, handler in before.items() if handler is not signal.SIG_IGN}
     try:
-        yield {number: before[number] for number in handled}
+        yield {number: each for number, each in before.items() if each is not signal.SIG_IGN}
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""The figures of a training: for TensorBoard, in its messages and in its progress bar."""
+"""Shows the figures of a training: in TensorBoard, in messages and in a progress bar."""
 
 import contextlib
 import time

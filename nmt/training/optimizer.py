@@ -1,4 +1,4 @@
-"""Adam, and its learning rate: a schedule, reduced on plateaus of the validation loss."""
+"""Applies Adam with a learning rate schedule that is reduced on plateaus of the loss."""
 
 import math
 from collections.abc import Sequence

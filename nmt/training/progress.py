@@ -1,4 +1,4 @@
-"""The progress of a training: its state, except for weights and optimizer."""
+"""Keeps the state of a training apart from weights and optimizer, and ranks its validations."""
 
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, get_origin

@@ -1,4 +1,4 @@
-"""Data parallelism: several processes train one model, each on its share of every batch.
+"""Trains one model in several processes, each on its share of every batch (data parallelism).
 
 Every process has all weights and makes the same updates. An update adds up the gradients of all
 processes before it clips them. So without dropout and random segmentations, the number of processes

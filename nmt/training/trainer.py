@@ -1,4 +1,4 @@
-"""The training loop: updates, validation, early stopping, checkpoints.
+"""Runs the training loop: updates, validation, early stopping, checkpoints.
 
 The last checkpoint holds everything that the next update depends on. Batch n and its dropout depend
 only on the seed and n. So a resumed training equals one that was never interrupted, if it has the

@@ -1,4 +1,4 @@
-"""The demo corpus: short sentences with spelled-out numbers, dates, times and prices."""
+"""Generates the demo corpus: short sentences with numbers, dates, times and prices in words."""
 
 import itertools
 import random

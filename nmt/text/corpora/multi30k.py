@@ -1,4 +1,4 @@
-"""Multi30k: 29,000 image descriptions with their translations.
+"""Downloads Multi30k: 29,000 image descriptions with their translations.
 
 Reference: Elliott et al. (2016), aclanthology.org/W16-3210.
 """
