@@ -2,9 +2,10 @@
 
 import argparse
 import contextlib
+import functools
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,7 +26,7 @@ from ..training.progress import Progress
 from ..training.replicas import Replicas, connect, read_cluster
 from ..training.trainer import Trainer
 from ..training.update import Update
-from ..training.validation import Validator
+from ..training.validation import Measured, describe_divergence, measure
 from .devices import describe_devices
 from .launcher import end_with_launcher, launch_replicas, visible_gpus
 from .training_texts import read_texts
@@ -121,7 +122,7 @@ def _train(config: Config, original: Config | None, directory: Path, replicas: R
             last = trainer.progress.update
             log.info(f"interrupted after update {last}; the same command resumes the training")
             raise
-        _say_result(trainer.progress, reason, directory, validate)
+        _say_result(trainer.progress, reason, directory, valid.target_words)
 
 
 def _refuse_outside_links(directory: Path) -> None:
@@ -161,7 +162,7 @@ def _reload(trainer: Trainer, update: Update, system: System) -> list[str]:
     return notes
 
 
-def _validator(system: System, valid: ValidationData) -> Validator:
+def _validator(system: System, valid: ValidationData) -> Callable[[], Measured]:
     config = system.config
     translator = system.translator(config.decoding)
     options = replace(config.decoding, normalization_alpha=0.0)
@@ -172,7 +173,7 @@ def _validator(system: System, valid: ValidationData) -> Validator:
         lines = translator.lines(sources, prefixes=valid.prefixes)
         return [(line.texts[0], line.cut[0]) for line in lines]
 
-    return Validator(scorer.costs_of_ids, valid, translate, config)
+    return functools.partial(measure, scorer.costs_of_ids, valid, translate, config)
 
 
 def _share(update: Update, trainer: Trainer, data: TrainingData, digests: dict[str, list]) -> None:
@@ -191,10 +192,10 @@ def _share(update: Update, trainer: Trainer, data: TrainingData, digests: dict[s
     update.replicas.broadcast(update.variables)
 
 
-def _say_result(progress: Progress, reason: str, directory: Path, validate: Validator) -> None:
+def _say_result(progress: Progress, reason: str, directory: Path, words: int) -> None:
     """Prints how a training has ended; raises `UserError` if it diverged."""
     best = progress.best
-    divergence = validate.divergence(best.valid_loss)
+    divergence = describe_divergence(best.valid_loss, words)
     if divergence:
         raise UserError(divergence)
     skipped = f" ({progress.skipped} of them skipped)" if progress.skipped else ""

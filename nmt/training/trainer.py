@@ -10,7 +10,7 @@ import functools
 import math
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from .log import Bar, TrainingLog
 from .model_directory import ModelDirectory
 from .progress import Progress, Validation
 from .update import Update
-from .validation import SCORES, Validator
+from .validation import SCORES, Measured
 
 MOST_SKIPPED = 10  # skipped updates in a row that stop the training
 
@@ -75,7 +75,7 @@ class Trainer:
             made = f"this training has made {update} updates"
             raise UserError(f"{made}, and {option} ends it at {last}; give a larger one")
 
-    def train(self, data: TrainingData, validate: Validator) -> str:
+    def train(self, data: TrainingData, validate: Callable[[], Measured]) -> str:
         """Trains until a limit of the configuration is reached, and returns which.
 
         Raises:
@@ -185,7 +185,7 @@ class Trainer:
 
     def _validate(
         self,
-        validate: Validator,
+        validate: Callable[[], Measured],
         data: TrainingData,
         figures: TrainingLog,
         poll: Callable[[], None],
@@ -216,9 +216,7 @@ class Trainer:
         self._directory.keep(self.progress)
         self._reduce_learning_rate()
 
-    def _scores(
-        self, validate: Validator, poll: Callable[[], None]
-    ) -> tuple[dict[str, Any], Sequence[str], Sequence[str]]:
+    def _scores(self, validate: Callable[[], Measured], poll: Callable[[], None]) -> Measured:
         """Validates on the chief and broadcasts the scores. Translations and notes stay there."""
         found = None
         stop = None

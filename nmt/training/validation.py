@@ -23,7 +23,16 @@ _UNSPLIT = {
 }
 
 
-class Validator:
+# Scores as fields of `Validation`, translations, and notes to print.
+Measured = tuple[dict[str, Any], Sequence[str], Sequence[str]]
+
+
+def measure(
+    costs: Callable[..., np.ndarray],
+    data: ValidationData,
+    translate: Callable[..., list[tuple[str, bool]]],
+    config: Config,
+) -> Measured:
     """Measures a model on the validation set.
 
     Args:
@@ -33,70 +42,50 @@ class Validator:
             ended it.
         config: The configuration of the training.
     """
-
-    def __init__(
-        self,
-        costs: Callable[..., np.ndarray],
-        data: ValidationData,
-        translate: Callable[..., list[tuple[str, bool]]],
-        config: Config,
-    ):
-        self._costs = costs
-        self._data = data
-        self._translate = translate
-        self._metrics = validation_metrics(config.valid_tokenizer)
-        self._guessing = math.log(data.target_words)
-
-    def __call__(self) -> tuple[dict[str, Any], list[str], list[str]]:
-        """Returns the scores, as fields of `Validation`, the translations, and notes to print."""
-        tokens = sum(len(target) + 1 for target in self._data.ids[1])
-        loss = float(self._costs(*self._data.ids).sum()) / tokens
-        notes = []
-        if not math.isfinite(loss):
-            return {"valid_loss": loss, "bleu": 0.0, "chrf": 0.0}, [], notes
-        found = self._translate(self._data.sources)
-        translations = [text for text, _ in found]
-        if self._data.prefixes:  # references have none
-            pairs = zip(translations, self._data.decoded_prefixes, strict=True)
-            translations = [text.removeprefix(prefix).lstrip() for text, prefix in pairs]
-        scores = self._bleu_and_chrf(translations, self._data.references)
-        cut = sum(is_cut for _, is_cut in found)
-        if cut:
-            notes.append(
-                f"  {cut} of {len(found)} translations reached the limit of length and were cut"
-            )
-        divergence = self.divergence(loss)
-        if divergence:
-            notes.append(f"warning: {divergence}")
-        scores |= {"valid_loss": loss, "sets": self._of_sets(translations)}
-        return scores, translations, notes
-
-    def _of_sets(self, translations: Sequence[str]) -> dict[str, dict[str, float]]:
-        references = self._data.references
-        return {
-            name: self._bleu_and_chrf(translations[lines], references[lines])
-            for name, lines in self._data.sets
-            if references[lines] and len(self._data.sets) > 1
-        }
-
-    def _bleu_and_chrf(
-        self, translations: Sequence[str], references: Sequence[str]
-    ) -> dict[str, float]:
-        scores = [
-            metric.corpus_score(list(translations), [list(references)]).score
-            for metric in self._metrics
-        ]
-        return dict(zip(("bleu", "chrf"), scores, strict=True))
-
-    def divergence(self, loss: float) -> str:
-        """Returns a message if the loss is far above that of guessing, else an empty string."""
-        if loss <= 2 * self._guessing:
-            return ""
-        return (
-            f"the training diverges: the validation loss is {loss:.4g}, and guessing alone would "
-            f"give {self._guessing:.1f}; train again with a lower --learning_rate or more "
-            "--warmup_steps"
+    tokens = sum(len(target) + 1 for target in data.ids[1])
+    loss = float(costs(*data.ids).sum()) / tokens
+    if not math.isfinite(loss):
+        return {"valid_loss": loss, "bleu": 0.0, "chrf": 0.0}, [], []
+    found = translate(data.sources)
+    translations = [text for text, _ in found]
+    if data.prefixes:  # references have none
+        pairs = zip(translations, data.decoded_prefixes, strict=True)
+        translations = [text.removeprefix(prefix).lstrip() for text, prefix in pairs]
+    notes = []
+    cut = sum(is_cut for _, is_cut in found)
+    if cut:
+        notes.append(
+            f"  {cut} of {len(found)} translations reached the limit of length and were cut"
         )
+    divergence = describe_divergence(loss, data.target_words)
+    if divergence:
+        notes.append(f"warning: {divergence}")
+    metrics = validation_metrics(config.valid_tokenizer)
+
+    def scores(lines: slice) -> dict[str, float]:
+        each = [
+            metric.corpus_score(translations[lines], [data.references[lines]]).score
+            for metric in metrics
+        ]
+        return dict(zip(("bleu", "chrf"), each, strict=True))
+
+    sets = {
+        name: scores(lines)
+        for name, lines in data.sets
+        if data.references[lines] and len(data.sets) > 1
+    }
+    return {"valid_loss": loss, "sets": sets, **scores(slice(None))}, translations, notes
+
+
+def describe_divergence(loss: float, words: int) -> str:
+    """Returns a message if the loss is far above that of guessing one of the words, else ""."""
+    if loss <= 2 * math.log(words):
+        return ""
+    return (
+        f"the training diverges: the validation loss is {loss:.4g}, and guessing alone would "
+        f"give {math.log(words):.1f}; train again with a lower --learning_rate or more "
+        "--warmup_steps"
+    )
 
 
 def validation_metrics(tokenizer: str) -> tuple[Metric, Metric]:

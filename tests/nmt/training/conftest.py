@@ -1,5 +1,6 @@
 """Updates and trainers of small models."""
 
+import functools
 from pathlib import Path
 
 import keras
@@ -16,7 +17,7 @@ from nmt.text.parallel_text import ParallelText
 from nmt.text.vocabulary import Vocabularies
 from nmt.training.trainer import Trainer
 from nmt.training.update import Update
-from nmt.training.validation import Validator
+from nmt.training.validation import measure
 from tests.nmt.bigrams import Bigrams
 from tests.nmt.training.scripted import CUT, FILES, LINES, build_bigrams, copy
 
@@ -66,8 +67,8 @@ def make_trainer(write_lines, vocabulary):
         def train(expected=""):
             scorer = Scorer(vocabularies, model, DecodingOptions(normalization_alpha=0.0))
             trainer.require_updates_left(data)
-            validator = Validator(scorer.costs_of_ids, valid, translated, config)
-            assert expected in trainer.train(data, validator)
+            validate = functools.partial(measure, scorer.costs_of_ids, valid, translated, config)
+            assert expected in trainer.train(data, validate)
             return trainer.progress
 
         return train, model
