@@ -32,7 +32,7 @@ from .storage.cache import Cache
 from .storage.checkpoints import BEST, LAST, checkpoint_size, load_checkpoint
 from .storage.files import ORIGIN, atomic_write, read_json, write_json
 from .text.lines import content_digests
-from .text.shards import MissingFile, all_shards, find_shards
+from .text.parallel_text import MissingFile, all_shards, find_shards
 from .text.vocabulary import END, Vocabularies, Vocabulary, load_vocabulary
 
 _LIBRARIES = ("keras", "numpy", "sacrebleu", "sentencepiece", "tensorflow", "tensorflow-text")

@@ -25,7 +25,10 @@ EXTRAS = {
         "constraints.txt",
         [["-c", "import nmt.commands.serve, nmt.serving.service.server"]],
     ),
-    "nmt,zstd": ("constraints.txt", [["-c", "from backports import zstd; import nmt.text.shards"]]),
+    "nmt,zstd": (
+        "constraints.txt",
+        [["-c", "from backports import zstd; import nmt.text.parallel_text"]],
+    ),
     "nmt,ctranslate2": (
         "constraints.txt",
         [["-c", "import ctranslate2, nmt.serving.ctranslate2_model"]],

@@ -94,7 +94,7 @@ NMT = {
         "normalization",
         "storage",
         "text.lines",
-        "text.shards",
+        "text.parallel_text",
         "text.vocabulary",
     },
     "commands": {

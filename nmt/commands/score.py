@@ -14,8 +14,7 @@ from ..errors import UserError
 from ..system import load_ensemble
 from ..text.batches import LONGEST
 from ..text.lines import read_chunks
-from ..text.parallel_text import other_lines
-from ..text.shards import all_shards
+from ..text.parallel_text import all_shards, other_lines
 from .streams import (
     chunk_size,
     count_any_lines,

@@ -1,14 +1,104 @@
-"""Reads parallel text: line i of one side translates line i of the other."""
+"""Expands file patterns, and reads parallel text: line i of a side translates line i of the other."""
 
+import glob
 import itertools
-from collections.abc import Iterator
+import os
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from ..errors import UserError
 from .lines import count_lines, read_lines
-from .shards import Files, as_list, paired_shards
+
+# Files, or patterns such as `train-*.en.gz`
+Files = str | os.PathLike | Sequence[str | os.PathLike]
+_WILDCARDS = re.compile(r"(\*\*/|\*+|\?|\[!?[^]]+\])")
+_GROUPS = {"**/": "(?:(.*)/)?", "*": "([^/]*)"}  # expressions for what a wildcard stands for
+
+
+class MissingFile(UserError):
+    """A file does not exist, or none matches a pattern."""
+
+
+def find_shards(files: Files) -> list[list[Path]]:
+    """Returns the files that each pattern names, in the order of their names.
+
+    A file's own name is a pattern too.
+    """
+    return [_matches(each) for each in as_list(files)]
+
+
+def as_list(files: Files) -> list[str | os.PathLike]:
+    return [files] if isinstance(files, str | os.PathLike) else list(files)
+
+
+def all_shards(files: Files) -> list[Path]:
+    return [path for shards in find_shards(files) for path in shards]
+
+
+def paired_shards(source: Files, target: Files) -> tuple[list[list[Path]], list[list[Path]]]:
+    """Returns the files of both sides, as `find_shards` does.
+
+    Those at the same position belong together.
+    """
+    sides = find_shards(source), find_shards(target)
+    if len(sides[0]) != len(sides[1]):
+        raise UserError(
+            f"there are {len(sides[0])} source texts and {len(sides[1])} target texts; "
+            "give the same number of each"
+        )
+    for first, second, files, others in zip(as_list(source), as_list(target), *sides, strict=True):
+        if len(files) != len(others):
+            raise UserError(
+                f"there are {len(files)} files from {files[0]} to {files[-1]} and {len(others)} "
+                f"from {others[0]} to {others[-1]}; give the same number on each side"
+            )
+        _require_same_matches(str(first), str(second), files, others)
+    return sides
+
+
+def _require_same_matches(source: str, target: str, files: list[Path], others: list[Path]) -> None:
+    """Refuses two patterns of as many wildcards, at least one, that match different texts."""
+    for path, other in zip(files, others, strict=True):
+        found = _matched(source, path)
+        expected = _matched(target, other)
+        if len(found) == len(expected) and found != expected:
+            raise UserError(
+                f"{path} and {other} would belong together by the order of their names, but the "
+                "wildcards match different text in them; rename files, or give them one by one"
+            )
+
+
+def _matched(pattern: str, path: Path) -> tuple[str | None, ...]:
+    """Returns what each wildcard of a pattern stands for in a path."""
+    parts = _WILDCARDS.split(str(Path(pattern)))
+    parts[::2] = map(re.escape, parts[::2])
+    parts[1::2] = [
+        _GROUPS.get(wildcard, "(.*)" if wildcard[0] == "*" else "([^/])")
+        for wildcard in parts[1::2]
+    ]
+    found = re.fullmatch("".join(parts), str(path), re.DOTALL)
+    return found.groups() if found else ()
+
+
+def _matches(pattern: str | os.PathLike) -> list[Path]:
+    found = [Path(pattern)]
+    if not found[0].exists() and glob.has_magic(str(pattern)):
+        found = [Path(each) for each in sorted(glob.glob(str(pattern), recursive=True))]
+    if not found:
+        raise MissingFile(
+            f"no file matches {pattern}; give text files, and put a pattern in quotes"
+        )
+    for each in found:
+        if not each.exists():
+            raise MissingFile(f"the text {each} does not exist; give a text file")
+        if not each.is_file():
+            raise UserError(
+                f"the text {each} is not a regular file and cannot be read twice; give a text file"
+            )
+    return found
 
 
 class ParallelText:

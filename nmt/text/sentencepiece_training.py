@@ -10,7 +10,7 @@ import sentencepiece
 
 from ..errors import UserError
 from .lines import count_lines, read_lines, spread
-from .shards import Files, all_shards, as_list
+from .parallel_text import Files, all_shards, as_list
 from .vocabulary import END
 
 

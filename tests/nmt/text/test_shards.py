@@ -13,8 +13,7 @@ from nmt.errors import UserError
 from nmt.storage.cache import Cache
 from nmt.text.dataset_cache import raw_lines, token_ids
 from nmt.text.lines import content_digests, read_blocks, read_lines, read_pieces
-from nmt.text.parallel_text import ParallelText
-from nmt.text.shards import all_shards, find_shards
+from nmt.text.parallel_text import ParallelText, all_shards, find_shards
 
 CHECKSUM = {zstd.CompressionParameter.checksum_flag: 1}  # as `zstd` writes it
 PACK = {
