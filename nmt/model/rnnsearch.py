@@ -75,30 +75,14 @@ class Encoder(Block):
         self, stack: list[GRUStep], words, mask, forward: ForwardPass, *, reverse: bool
     ) -> tf.Tensor:
         first, *others = stack
-        states = self._run(first, words, mask, forward, self._config.rnn_dropout_embedding, reverse)
+        hidden = self._config.rnn_dropout_hidden
+        rates = (self._config.rnn_dropout_embedding, hidden)
+        initial = tf.zeros([tf.shape(words)[0], first.units], words.dtype)
+        states = run_gru(first, words, initial, forward, rates, mask, reverse)
         for gru in others:
             reverse = not reverse
-            states += self._run(
-                gru, states, mask, forward, self._config.rnn_dropout_hidden, reverse
-            )
+            states += run_gru(gru, states, initial, forward, (hidden, hidden), mask, reverse)
         return states
-
-    def _run(
-        self, gru: GRUStep, inputs, mask, forward: ForwardPass, rate: float, reverse: bool
-    ) -> tf.Tensor:
-        """Returns all states, zero on padding; `rate` drops inputs."""
-        batch = tf.shape(inputs)[0]
-        masks = gru.masks(forward, batch, rate, self._config.rnn_dropout_hidden)
-        initial = tf.zeros([batch, gru.units], inputs.dtype)
-
-        def step(state, x_and_keep, _, affine):
-            x, keep = x_and_keep
-            return gru.step(state, x, masks, affine) * keep
-
-        sequences = (gru.project_input(inputs, masks, forward.affine), mask[..., tf.newaxis])
-        return scan(
-            step, sequences, initial, gru.state_matrices, dtype=forward.dtype, reverse=reverse
-        )
 
 
 class Decoder(Block):
@@ -194,23 +178,9 @@ class Decoder(Block):
             step, projected, initial, matrices, [memory.projected], dtype=forward.dtype
         )
         for gru in self.high_grus:
-            states += self._run_high(gru, states, attended, state, forward)
+            below = self._high_input(states, attended)
+            states += run_gru(gru, below, state, forward, (hidden, hidden))
         return self._deep_output(embedded, states, attended, forward)
-
-    def _run_high(self, gru: GRUStep, below, attended, state, forward: ForwardPass) -> tf.Tensor:
-        """Returns the states of a further level, `[batch, time, units]`."""
-        masks = gru.masks(
-            forward,
-            tf.shape(below)[0],
-            self._config.rnn_dropout_hidden,
-            self._config.rnn_dropout_hidden,
-        )
-        projected = gru.project_input(self._high_input(below, attended), masks, forward.affine)
-
-        def step(state, x, _, affine):
-            return gru.step(state, x, masks, affine)
-
-        return scan(step, projected, state, gru.state_matrices, dtype=forward.dtype)
 
     def _high_input(self, below, attended) -> tf.Tensor:
         """Returns the input of a further level, for one time step or for all of them."""
@@ -305,6 +275,32 @@ class Decoder(Block):
             )
         )
         return dropped(hidden, self._config.rnn_dropout_embedding)
+
+
+def run_gru(
+    gru: GRUStep,
+    inputs: tf.Tensor,
+    initial: tf.Tensor,
+    forward: ForwardPass,
+    rates: tuple[float, float],
+    mask: tf.Tensor | None = None,
+    reverse: bool = False,
+) -> tf.Tensor:
+    """Returns the states after each input, `[batch, time, units]`, zero where a mask is.
+
+    `rates` are those of the dropout of inputs and states.
+    """
+    masks = gru.masks(forward, tf.shape(inputs)[0], *rates)
+    projected = gru.project_input(inputs, masks, forward.affine)
+    keep = () if mask is None else mask[..., tf.newaxis]
+
+    def step(state, x_and_keep, _, affine):
+        x, keep = x_and_keep
+        state = gru.step(state, x, masks, affine)
+        return state if mask is None else state * keep
+
+    matrices = gru.state_matrices
+    return scan(step, (projected, keep), initial, matrices, dtype=forward.dtype, reverse=reverse)
 
 
 class RNNSearch(EncoderDecoder):
