@@ -10,7 +10,7 @@ import tensorflow as tf
 from ..normalization import Normalization, build_normalization
 from .forward_pass import Affine, ForwardPass, affine, drop, over_rows
 from .layers import Block, normal_or_orthogonal
-from .recurrence import Matrix
+from .recurrence import Matrix, scan
 
 
 class GRUMasks(NamedTuple):
@@ -153,6 +153,32 @@ class GRUStep(Block):
         ):
             state = each.step(state, _NO_INPUT, own_masks, affine)
         return state
+
+
+def run_gru(
+    gru: GRUStep,
+    inputs: tf.Tensor,
+    initial: tf.Tensor,
+    forward: ForwardPass,
+    rates: tuple[float, float],
+    mask: tf.Tensor | None = None,
+    reverse: bool = False,
+) -> tf.Tensor:
+    """Returns the states after each input, `[batch, time, units]`, zero where the mask is zero.
+
+    `rates` are those of the dropout of inputs and states.
+    """
+    masks = gru.masks(forward, tf.shape(inputs)[0], *rates)
+    projected = gru.project_input(inputs, masks, forward.affine)
+    keep = () if mask is None else mask[..., tf.newaxis]
+
+    def step(state, x_and_keep, _, affine):
+        x, keep = x_and_keep
+        state = gru.step(state, x, masks, affine)
+        return state if mask is None else state * keep
+
+    matrices = gru.state_matrices
+    return scan(step, (projected, keep), initial, matrices, dtype=forward.dtype, reverse=reverse)
 
 
 def _two_blocks(shape, dtype=None):

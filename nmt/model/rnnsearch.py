@@ -13,7 +13,7 @@ import tensorflow as tf
 from .additive_attention import AdditiveAttention
 from .encoder_decoder import EncoderDecoder
 from .forward_pass import Affine, ForwardPass, affine, drop
-from .gru import NO_MASKS, GRUStep
+from .gru import NO_MASKS, GRUStep, run_gru
 from .layers import Block, Embedding, PReLU, Projection
 from .recurrence import scan
 
@@ -275,32 +275,6 @@ class Decoder(Block):
             )
         )
         return dropped(hidden, self._config.rnn_dropout_embedding)
-
-
-def run_gru(
-    gru: GRUStep,
-    inputs: tf.Tensor,
-    initial: tf.Tensor,
-    forward: ForwardPass,
-    rates: tuple[float, float],
-    mask: tf.Tensor | None = None,
-    reverse: bool = False,
-) -> tf.Tensor:
-    """Returns the states after each input, `[batch, time, units]`, zero where a mask is.
-
-    `rates` are those of the dropout of inputs and states.
-    """
-    masks = gru.masks(forward, tf.shape(inputs)[0], *rates)
-    projected = gru.project_input(inputs, masks, forward.affine)
-    keep = () if mask is None else mask[..., tf.newaxis]
-
-    def step(state, x_and_keep, _, affine):
-        x, keep = x_and_keep
-        state = gru.step(state, x, masks, affine)
-        return state if mask is None else state * keep
-
-    matrices = gru.state_matrices
-    return scan(step, (projected, keep), initial, matrices, dtype=forward.dtype, reverse=reverse)
 
 
 class RNNSearch(EncoderDecoder):
