@@ -75,8 +75,11 @@ class AccessMiddleware:
             try:
                 self._check(scope, Headers(scope=scope))
                 if connection.limit.is_reached and scope["path"] not in _HEALTH:
-                    text = "too many requests are in progress; try again later"
-                    raise Refused(503, text, _CLOSE | {"Retry-After": "1"})
+                    raise Refused(
+                        503,
+                        "too many requests are in progress; try again later",
+                        _CLOSE | {"Retry-After": "1"},
+                    )
             except Refused as refused:
                 return await (await refusal(None, refused))(scope, receive, send_if_open)
             await self._app(scope, receive, send_if_open)
@@ -87,23 +90,37 @@ class AccessMiddleware:
         framing = "transfer-encoding" in headers and not has_one_end
         if framing or not scope["raw_path"].startswith(b"/"):
             # A proxy in front may take such a request for another one, or for two.
-            text = "the length or the target of the request can be read in two ways"
-            raise Refused(400, f"{text}; send only one", _CLOSE)
+            raise Refused(
+                400,
+                "the length or the target of the request can be read in two ways; send only one",
+                _CLOSE,
+            )
         host = headers.get("host")
         if host is not None and not self._knows(host):
-            text = f"this service does not answer for the host {host[:100]!r}"
-            raise Refused(403, f"{text}; --allowed_hosts names more", _CLOSE)
+            raise Refused(
+                403,
+                f"this service does not answer for the host {host[:100]!r}; --allowed_hosts names "
+                "more",
+                _CLOSE,
+            )
         scheme, _, given = headers.get("authorization", "").partition(" ")
         brought = given.strip().encode() if scheme.lower() == "bearer" else b""
         key = self._access.key
         if key and scope["path"] not in _OPEN and not hmac.compare_digest(brought, key.encode()):
-            text = "this service needs the header Authorization: Bearer KEY, with its key"
-            raise Refused(401, text, _CLOSE | {"WWW-Authenticate": "Bearer"})
+            raise Refused(
+                401,
+                "this service needs the header Authorization: Bearer KEY, with its key",
+                _CLOSE | {"WWW-Authenticate": "Bearer"},
+            )
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         is_json = kind == "application/json" or self._access.any_content_type
         if scope["method"] == "POST" and not is_json:
-            text = "POST needs the header Content-Type: application/json"
-            raise Refused(415, f"{text}, or a service with --any_content_type", _CLOSE)
+            raise Refused(
+                415,
+                "POST needs the header Content-Type: application/json, or a service with "
+                "--any_content_type",
+                _CLOSE,
+            )
 
     def _knows(self, host: str) -> bool:
         """Returns whether a Host header names this service."""

@@ -9,12 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from prometheus_client import (
-    CONTENT_TYPE_LATEST,
     Counter,
     Gauge,
     Histogram,
     disable_created_metrics,
-    generate_latest,
+    make_asgi_app,
 )
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -24,7 +23,7 @@ from starlette.routing import Route
 from . import rest
 from .access import Access, AccessMiddleware
 from .batcher import SECONDS, Batcher
-from .limits import Limits, Refused, ResponseBudget, queue_is_full, refusal
+from .limits import Answer, Budget, Limits, Refused, refusal
 from .loaded_model import Arrays, LoadedModel
 from .page import page
 from .store import Served, Store
@@ -45,7 +44,6 @@ _SECONDS = Histogram(
     ("model",),
     buckets=SECONDS,
 )
-_LEFT = Counter("nmt_clients_left", "Requests whose client left before the response")
 _VERSION = Gauge("nmt_model_version", "Version of a model that is served", ("model",))
 _log = logging.getLogger("serve")
 _request_log = logging.getLogger("serve.requests")
@@ -59,14 +57,14 @@ class Service:
         self._store = store
         self._limits = limits
         self._batcher = Batcher(limits)
-        self._body_bytes = 0  # of all requests
-        self._responses = ResponseBudget(limits.unread)
+        self._bodies = Budget(limits.bodies)  # bytes that arrive, wait or are computed
+        self._unread = Budget(limits.unread)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="json")
         routes = [
             Route("/", page(), methods=["GET"]),
             Route("/healthz", JSONResponse({"status": "alive"}), methods=["GET"]),
             Route("/readyz", self._ready),
-            Route("/metrics", self._show_metrics),
+            Route("/metrics", make_asgi_app(), methods=["GET"]),
             Route("/v1/models", self._models),
         ]
         for path in ("/v1/models/{name}", "/v1/models/{name}/versions/{version}"):
@@ -95,22 +93,18 @@ class Service:
             for name, version in versions.items():
                 _VERSION.labels(name).set(version)
             await asyncio.sleep(_LOOK_EVERY)
-            why = ""
             try:
                 await asyncio.to_thread(self._store.refresh)
+                seen = ""
             except Exception as error:  # the folder may be back at the next look
-                why = f"{type(error).__name__}: {error}"
-                if why != seen:
-                    _log.error("cannot look for new model versions: %s", why)
-            seen = why
+                if repr(error) != seen:
+                    _log.error("cannot look for new model versions: %r", error)
+                seen = repr(error)
 
     async def _ready(self, _: Request) -> Response:
         if self._store.served:
             return JSONResponse({"status": "ready"})
         return JSONResponse({"status": "no model is loaded"}, 503)
-
-    async def _show_metrics(self, _: Request) -> Response:
-        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
     async def _models(self, _: Request) -> Response:
         models = [
@@ -141,7 +135,11 @@ class Service:
             number = str(served.version)
             why = states.pop(number, ("",))[-1]  # its files were changed to some that are refused
             states = {number: ("AVAILABLE", "OK", why), **states}
-        shown = [_state(*each) for each in states.items() if version in (None, each[0])]
+        shown = []
+        for number, (state, code, why) in states.items():
+            if version in (None, number):
+                status = {"error_code": code, "error_message": why}
+                shown.append({"version": number, "state": state, "status": status})
         if not shown:
             self._find(request)  # raises
         return JSONResponse({"model_version_status": shown})
@@ -157,12 +155,12 @@ class Service:
         end = time.monotonic() + self._limits.deadline
         label = ""
         status = 500
-        held: list[int] = []  # bytes of its body
         try:
             model = self._find(request).model
             label = request.path_params["name"]
-            body = await self._body(request, held)
-            response, rows = await self._answer(request, body, model, end)
+            with self._bodies.share() as take:
+                body = await self._body(request, take)
+                response, rows = await self._answer(request, body, model, end)
             status = 200
             _ROWS.labels(label).inc(rows)
             return response
@@ -170,7 +168,6 @@ class Service:
             status = refused.status_code
             raise
         finally:
-            self._body_bytes -= sum(held)
             _REQUESTS.labels(label, str(status)).inc()
             _SECONDS.labels(label).observe(time.monotonic() - end + self._limits.deadline)
 
@@ -193,53 +190,46 @@ class Service:
         values = sum(array.size for array in outputs.values())
         rows = prediction.rows if prediction.by_row else None
         content = await self._aside(values, rest.render, outputs, rows)
-        return self._responses.response(content), prediction.rows
+        return Answer(content, self._unread), prediction.rows
 
-    async def _body(self, request: Request, held: list[int]) -> bytes:
+    async def _body(self, request: Request, take: Callable[[int], None]) -> bytes:
         """Returns the body of a request, unpacked, within the limits of size and time."""
         coding = request.headers.get("content-encoding", "identity").strip().lower()
         if coding not in ("gzip", "identity"):
-            text = f"Content-Encoding {coding[:100]!r} is unknown; send gzip or no such header"
-            raise Refused(415, text, _CLOSE)
-        length = request.headers.get("content-length", "0")
-        known = int(length[:20]) if length.isascii() and length.isdecimal() else 0
+            raise Refused(
+                415,
+                f"Content-Encoding {coding[:100]!r} is unknown; send gzip or no such header",
+                _CLOSE,
+            )
+        known = int(request.headers.get("content-length", 0))  # h11 has checked it
         limit = self._limits.body
         if known > limit * _READ_BEFORE_413 or (known > limit and "expect" in request.headers):
             raise rest.too_large(limit)
         try:
-            body = await asyncio.wait_for(self._read(request, held), self._limits.deadline)
+            body = await asyncio.wait_for(self._read(request, take), self._limits.deadline)
         except ClientDisconnect:
-            _LEFT.inc()
             raise Refused(499, "the client left") from None
         except (asyncio.TimeoutError, TimeoutError):
-            text = "the body of the request did not arrive in time"
-            raise Refused(408, text, _CLOSE) from None
+            raise Refused(408, "the body of the request did not arrive in time", _CLOSE) from None
         if coding == "gzip":
             body = await self._aside(limit, rest.unpack, body, limit)
-            self._hold(len(body), held)
+            take(len(body))
         return body
 
-    async def _read(self, request: Request, held: list[int]) -> bytes:
+    async def _read(self, request: Request, take: Callable[[int], None]) -> bytes:
         parts = []
         length = 0
         limit = self._limits.body
         async for part in request.stream():
             length += len(part)
             if length <= limit:
-                self._hold(len(part), held)
+                take(len(part))
                 parts.append(part)
             elif length > limit * _READ_BEFORE_413:
                 break
         if length > limit:
             raise rest.too_large(limit)
         return b"".join(parts)
-
-    def _hold(self, size: int, held: list[int]) -> None:
-        """Counts bytes of a body that arrives, waits or is computed."""
-        if self._body_bytes + size > self._limits.bodies:
-            raise queue_is_full()
-        self._body_bytes += size
-        held.append(size)
 
     async def _until(self, work: Coroutine, request: Request, seconds: float) -> Arrays:
         """Returns the outputs; raises `Refused` if the time ends or the client leaves before."""
@@ -251,10 +241,11 @@ class Service:
             if computing.done():
                 return computing.result()
             if leaving.done():
-                _LEFT.inc()
                 raise Refused(499, "the client left")
-            text = f"no result within {self._limits.deadline:g} seconds"
-            raise Refused(504, f"{text}; send less, or try again later")
+            raise Refused(
+                504,
+                f"no result within {self._limits.deadline:g} seconds; send less, or try again later",
+            )
         finally:
             for task in both:
                 task.cancel()
@@ -272,12 +263,6 @@ async def _left(request: Request) -> None:
     """Returns when the client closes the connection."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
-
-
-def _state(version: str, found: tuple[str, str, str]) -> dict:
-    state, code, message = found
-    status = {"error_code": code, "error_message": message}
-    return {"version": version, "state": state, "status": status}
 
 
 async def _say_failed(_: Request, error: Exception) -> Response:

@@ -15,7 +15,7 @@ import tensorflow as tf
 from prometheus_client import Gauge, Histogram
 
 from ...errors import sentence_of
-from .limits import Limits, Refused, queue_is_full
+from .limits import Budget, Limits, Refused
 from .loaded_model import Arrays, ServedFunction
 
 _LONGEST_WAIT = 0.1  # seconds to wait for callers after a long batch
@@ -38,8 +38,7 @@ class _Piece:
     signature: ServedFunction
     inputs: Arrays
     rows: int
-    size: int  # bytes of the inputs, if it is joinable
-    joinable: bool  # whether pieces of other requests may be computed with it
+    size: int  # bytes of the inputs, if the signature is joinable
     result: asyncio.Future = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
@@ -64,14 +63,16 @@ class Batcher:
 
     def __init__(self, limits: Limits):
         self._limits = limits
+        self._places = Budget(limits.queue)  # of requests without a result
         self._waiting: deque[_Piece] = deque()
-        self._rows_waiting = 0
-        self._rows_running = 0
+        self._running = 0  # places
         self._expected = 0
         self._idle = limits.workers
         self._wait_until = 0.0  # when the expected rows are waited for no longer
         self._arrived = asyncio.Condition()
         self._threads = ThreadPoolExecutor(limits.workers, thread_name_prefix="model")
+        _WAITING.set_function(lambda: max(0, self._places.used - self._running))
+        _RUNNING.set_function(lambda: self._running)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -93,31 +94,25 @@ class Batcher:
             Refused: The queue is full, or the model refuses the request.
         """
         pieces = self._cut(signature, inputs, rows)
-        places = sum(piece.places for piece in pieces)
-        if self._rows_waiting + self._rows_running + places > self._limits.queue:
-            raise queue_is_full()
-        self._count(waiting=places)
         found: list[Arrays] = []
-        try:
-            while pieces:
-                piece = pieces.popleft()
+        with self._places.share() as take:
+            take(sum(piece.places for piece in pieces))
+            for piece in pieces:
                 found.append(await self._result(piece))
                 if piece.rows < rows and not _has_rows(found[-1], piece.rows):
                     raise Refused(413, f"this signature takes at most {piece.rows} rows")
-        finally:
-            self._count(waiting=-sum(piece.places for piece in pieces))
         if len(found) == 1:
             return found[0]
         return {name: _joined(name, found) for name in found[0]}
 
-    def _cut(self, signature: ServedFunction, inputs: Arrays, rows: int) -> deque[_Piece]:
+    def _cut(self, signature: ServedFunction, inputs: Arrays, rows: int) -> list[_Piece]:
         """Returns the pieces of a request.
 
         Each fits into a batch, or is a row that is larger than one.
         """
         if not signature.joinable:
-            return deque([_Piece(signature, inputs, rows, 0, joinable=False)])
-        pieces = deque()
+            return [_Piece(signature, inputs, rows, 0)]
+        pieces: list[_Piece] = []
         start = 0
         sizes = sum(_sizes(array) for array in inputs.values())
         while start < rows or not pieces:
@@ -125,8 +120,7 @@ class Batcher:
             fitting = int(np.searchsorted(total, self._limits.batch_bytes, "right"))
             end = min(rows, start + max(1, fitting))
             part = {name: array[start:end] for name, array in inputs.items()}
-            size = int(sizes[start:end].sum())
-            pieces.append(_Piece(signature, part, end - start, size, joinable=True))
+            pieces.append(_Piece(signature, part, end - start, int(sizes[start:end].sum())))
             start = end
         return pieces
 
@@ -138,31 +132,22 @@ class Batcher:
                 self._arrived.notify_all()
             return await piece.result
         finally:
-            if piece in self._waiting:
+            with contextlib.suppress(ValueError):  # a worker has taken it
                 self._waiting.remove(piece)
-                self._count(waiting=-piece.places)
-
-    def _count(self, waiting: int = 0, running: int = 0) -> None:
-        self._rows_waiting += waiting
-        self._rows_running += running
-        _WAITING.set(self._rows_waiting)
-        _RUNNING.set(self._rows_running)
 
     async def _work(self) -> None:
         while True:
             await self._until_enough_wait()
             pieces = self._take()
             places = sum(piece.places for piece in pieces)
-            self._count(waiting=-places, running=places)
+            self._running += places
             self._idle -= 1
             _BATCH_ROWS.observe(sum(piece.rows for piece in pieces))
             begun = time.monotonic()
-            try:
-                await self._compute(pieces)
-            finally:
-                self._idle += 1
-                self._count(running=-places)
-                self._expected = self._share(places)
+            await self._compute(pieces)
+            self._idle += 1
+            self._running -= places
+            self._expected = self._share(places)
             ended = time.monotonic()
             wait = min(_LONGEST_WAIT, (ended - begun) / 20)
             self._wait_until = ended + max(self._limits.batch_wait, wait)
@@ -175,12 +160,10 @@ class Batcher:
                 await self._arrived.wait_for(lambda: self._waiting)
                 with contextlib.suppress(asyncio.TimeoutError, TimeoutError):
                     left = max(0.0, self._wait_until - time.monotonic())
-                    await asyncio.wait_for(self._arrived.wait_for(self._enough_wait), left)
+                    enough = self._arrived.wait_for(lambda: self._rows_in_queue() >= self._expected)
+                    await asyncio.wait_for(enough, left)
                 if self._waiting:
                     return
-
-    def _enough_wait(self) -> bool:
-        return self._rows_in_queue() >= self._expected
 
     def _share(self, coming: int = 0) -> int:
         """Returns an idle worker's share of the rows that wait and those coming, at most a
@@ -198,10 +181,9 @@ class Batcher:
         pieces = [first]
         rows = first.places
         size = first.size
-        for piece in list(self._waiting) if first.joinable else ():
-            joins = piece.joinable and piece.signature is first.signature
+        for piece in list(self._waiting) if first.signature.joinable else ():
             fits = size + piece.size <= self._limits.batch_bytes
-            if joins and fits and rows + piece.places <= most:
+            if piece.signature is first.signature and fits and rows + piece.places <= most:
                 self._waiting.remove(piece)
                 pieces.append(piece)
                 rows += piece.places
@@ -234,18 +216,13 @@ def _run(pieces: list[_Piece]) -> list[Arrays]:
     signature = pieces[0].signature
     if len(pieces) == 1:
         return [signature.run(pieces[0].inputs)]
-    names = list(signature.inputs)
     inputs = [piece.inputs for piece in pieces]
-    columns = [_joined(name, inputs) for name in names]
-    joined = signature.run(dict(zip(names, columns, strict=True)))
+    joined = signature.run({name: _joined(name, inputs) for name in signature.inputs})
     ends = np.cumsum([piece.rows for piece in pieces])
     if not _has_rows(joined, ends[-1]):
         raise ValueError("the outputs of a batch do not have as many rows as its inputs")
-    parts = {name: np.split(array, ends[:-1]) for name, array in joined.items()}
-    results = []
-    for number in range(len(pieces)):
-        results.append({name: part[number] for name, part in parts.items()})
-    return results
+    parts = [np.split(array, ends[:-1]) for array in joined.values()]
+    return [dict(zip(joined, each, strict=True)) for each in zip(*parts, strict=True)]
 
 
 def _joined(name: str, parts: list[Arrays]) -> np.ndarray:
@@ -268,15 +245,11 @@ def _sizes(array: np.ndarray) -> np.ndarray:
 
 def _refusal(error: Exception) -> Refused:
     if isinstance(error, tf.errors.InvalidArgumentError):
-        return Refused(400, f"the model refuses the inputs: {_reason(error)}")
+        # The message of an assertion in the graph, without the traceback that follows it.
+        said = error.message.partition("assertion failed: [")[2].partition("]")[0]
+        return Refused(400, f"the model refuses the inputs: {said or sentence_of(error.message)}")
     if isinstance(error, (tf.errors.ResourceExhaustedError, tf.errors.UnavailableError)):
         text = "the model does not have enough memory or is busy; try again later"
         return Refused(503, text, {"Retry-After": "1"})
     _log.error("a model failed: %s: %s", type(error).__name__, str(error)[:1000])
     return Refused(500, "the model failed; the log of the service says why")
-
-
-def _reason(error: tf.errors.InvalidArgumentError) -> str:
-    """Returns the message of an assertion in the graph, without the traceback that follows it."""
-    text = error.message.partition("assertion failed: [")[2].partition("]")[0]
-    return text or sentence_of(error.message)

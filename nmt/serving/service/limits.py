@@ -1,5 +1,7 @@
-"""The limits of the service, refusals, and budgets of bytes that all requests share."""
+"""The limits of the service, refusals, and budgets that all requests share."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from starlette.exceptions import HTTPException as Refused
@@ -47,48 +49,59 @@ class Limits:
         return min(self.rows if joinable else self.batch, self.queue)
 
 
-def queue_is_full() -> Refused:
-    """Returns the refusal of a request for which there is no place."""
-    return Refused(429, "the queue is full; try again later", {"Retry-After": "1"})
-
-
 async def refusal(_: Request | None, refused: Refused) -> Response:
     """Returns the response to a request that gets no result."""
     return JSONResponse({"error": refused.detail}, refused.status_code, refused.headers)
 
 
-class ResponseBudget:
-    """Limits the bytes of the responses that are being sent.
-
-    Args:
-        most: Bytes. A single response may have more, and one that fits into a connection is never
-            refused.
-    """
+class Budget:
+    """Limits rows or bytes of all requests together."""
 
     def __init__(self, most: int):
-        self._most = most
-        self.size = 0
+        self.most = most
+        self.used = 0
 
-    def response(self, content: bytes) -> Response:
-        """Returns a response with this JSON. Until it is sent, it counts."""
-        if self.size and self.size + len(content) > self._most and len(content) > PIECE:
-            text = "too many responses wait for clients that read slowly; try again later"
-            raise Refused(503, text, {"Retry-After": "1"})
-        self.size += len(content)
-        return _CountedResponse(self, content)
+    @contextmanager
+    def share(self) -> Iterator[Callable[[int], None]]:
+        """Yields a function that takes more of the budget. The context gives all of it back."""
+        taken = 0
+
+        def take(size: int) -> None:
+            nonlocal taken
+            if self.used + size > self.most:
+                raise Refused(429, "the queue is full; try again later", {"Retry-After": "1"})
+            self.used += size
+            taken += size
+
+        try:
+            yield take
+        finally:
+            self.used -= taken
 
 
-class _CountedResponse(Response):
-    """Sends a response in pieces, and then gives its bytes back."""
+class Answer(Response):
+    """Sends JSON in pieces, and counts its bytes until they are sent.
+
+    Args:
+        unread: The bytes of all answers that are being sent. A single one may exceed it, and one
+            that fits into its connection is never refused.
+    """
 
     media_type = "application/json"
 
-    def __init__(self, budget: ResponseBudget, content: bytes):
+    def __init__(self, content: bytes, unread: Budget):
         super().__init__(content)
-        self._budget = budget
+        self._unread = unread
+        if len(content) > PIECE and unread.used and unread.used + len(content) > unread.most:
+            raise Refused(
+                503,
+                "too many responses wait for clients that read slowly; try again later",
+                {"Retry-After": "1"},
+            )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         start = {"status": self.status_code, "headers": self.raw_headers}
+        self._unread.used += len(self.body)
         try:
             await send({"type": "http.response.start", **start})
             for begin in range(0, len(self.body), PIECE):
@@ -96,4 +109,4 @@ class _CountedResponse(Response):
                 await send({"type": "http.response.body", "body": part, "more_body": True})
             await send({"type": "http.response.body", "body": b""})
         finally:
-            self._budget.size -= len(self.body)
+            self._unread.used -= len(self.body)

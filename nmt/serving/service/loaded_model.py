@@ -43,10 +43,10 @@ class ServedFunction:
             _has_rows(shape) and shape[1:].is_fully_defined() for shape in shapes
         )
         types = {name: spec.dtype for name, spec in (*inputs.items(), *outputs.items())}
-        unusable = [
+        unusable = (
             f"{name} is {dtype.name}" for name, dtype in types.items() if not _in_json(dtype)
-        ]
-        self.unusable = unusable[0] if unusable else ""
+        )
+        self.unusable = next(unusable, "")
 
 
 class LoadedModel:

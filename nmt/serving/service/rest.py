@@ -5,7 +5,6 @@ Row form has a list `instances` and gives `predictions`. Column form has `inputs
 """
 
 import base64
-import binascii
 import contextlib
 import json
 import zlib
@@ -21,6 +20,8 @@ from .limits import Limits, Refused
 from .loaded_model import Arrays, LoadedModel, ServedFunction
 
 _PIECE = 5000  # values that `json` writes at once
+# Types of values in JSON of an input: flags, whole numbers, numbers.
+_KINDS = {(False, False): (bool,), (True, False): (int,), (False, True): (int, float)}
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -60,20 +61,18 @@ def parse(body: bytes, model: LoadedModel, limits: Limits) -> Prediction:
     if by_row == ("inputs" in request):
         _refuse("give either instances or inputs")
     name = request.get("signature_name", "")
-    name = "serving_default" if name == "" else name
-    signature = model.signatures.get(name) if isinstance(name, str) else None
+    signature = model.signatures.get(name or "serving_default") if isinstance(name, str) else None
     if signature is None:
         known = ", ".join(sorted(model.signatures))
         _refuse(f"there is no signature {_short(name)}; the model has {known}")
     if signature.unusable:
         _refuse(f"this signature cannot be served: {signature.unusable}, which JSON does not have")
-    columns = (
-        _columns(request["instances"], signature)
-        if by_row
-        else _named(request["inputs"], signature)
-    )
-    if signature.has_rows:
-        _refuse_many(columns, limits.most_rows(signature.joinable))
+    read = _columns if by_row else _named
+    columns = read(request["instances" if by_row else "inputs"], signature)
+    rows = max(len(column) if isinstance(column, list) else 0 for column in columns.values())
+    most = limits.most_rows(signature.joinable)
+    if signature.has_rows and rows > most:
+        raise Refused(413, f"a request may have {most} rows, this one has {rows}; send several")
     inputs = {name: _array(columns[name], spec, name) for name, spec in signature.inputs.items()}
     counts = {len(array) for array in inputs.values()} if signature.has_rows else {1}
     if len(counts) > 1:
@@ -129,13 +128,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _refuse_many(columns: dict[str, Any], most: int) -> None:
-    """Refuses more rows than a request may have."""
-    rows = max(len(column) if isinstance(column, list) else 0 for column in columns.values())
-    if rows > most:
-        raise Refused(413, f"a request may have {most} rows, this one has {rows}; send several")
-
-
 def _columns(instances: Any, signature: ServedFunction) -> dict[str, list]:
     """Returns the list of each input's values from a list of rows."""
     if not signature.has_rows:
@@ -184,44 +176,34 @@ def _array(value: Any, spec: tf.TensorSpec, name: str) -> np.ndarray:
         level = [x for each in level for x in each]
     dtype = spec.dtype
     array = np.empty(len(level), object if dtype == tf.string else dtype.as_numpy_dtype)
-    is_number = dtype.is_integer or dtype.is_floating
-    # TensorFlow computes the limits slowly, so this is done once.
-    limits = (dtype.min, dtype.max) if is_number else None
-    for i, each in enumerate(level):
-        array[i] = _scalar(each, spec, name, limits)
+    if dtype == tf.string:
+        array[:] = [_bytes(each, spec, name) for each in level]
+    else:
+        kinds = _KINDS[dtype.is_integer, dtype.is_floating]
+        # NaN, Infinity and -Infinity are of type np.float64; 1e999 is a float.
+        plain = [each for each in level if not (dtype.is_floating and type(each) is np.float64)]
+        fit = all(type(each) in kinds for each in plain)
+        if fit and plain and dtype != tf.bool:
+            number = kinds[-1]
+            fit = number(dtype.min) <= min(plain) and max(plain) <= number(dtype.max)
+        if not fit:
+            _refuse(f"{name} must be {_kind(spec)}")
+        array[:] = level
     return array.reshape(sizes)
 
 
-def _scalar(value: Any, spec: tf.TensorSpec, name: str, limits: tuple[Any, Any] | None) -> Any:
-    dtype = spec.dtype
-    kind = type(value)
-    if dtype == tf.string and kind in (str, dict):
-        return _bytes(value, spec, name)
-    if dtype == tf.bool and kind is bool:
-        return value
-    if dtype.is_integer and kind is int and int(limits[0]) <= value <= int(limits[1]):
-        return value
-    if dtype.is_floating and kind in (int, float) and abs(value) <= float(limits[1]):
-        return value
-    # NaN, Infinity or -Infinity; 1e999 is a float.
-    if dtype.is_floating and kind is np.float64:
-        return value
-    _refuse(f"{name} must be {_kind(spec)}")
-
-
-def _bytes(value: str | dict[str, Any], spec: tf.TensorSpec, name: str) -> bytes:
+def _bytes(value: Any, spec: tf.TensorSpec, name: str) -> bytes:
     """Returns a string, which may be written as base64."""
-    if isinstance(value, str):
-        try:
-            return value.encode()
-        except UnicodeEncodeError:
-            _refuse(f"{name} has a string with half of a surrogate pair")
-    if set(value) != {"b64"} or not isinstance(value["b64"], str):
-        _refuse(f"{name} must be {_kind(spec)}")
     try:
-        return base64.b64decode(value["b64"], validate=True)
-    except (binascii.Error, ValueError):
+        if isinstance(value, str):
+            return value.encode()
+        if isinstance(value, dict) and set(value) == {"b64"} and isinstance(value["b64"], str):
+            return base64.b64decode(value["b64"], validate=True)
+    except UnicodeEncodeError:
+        _refuse(f"{name} has a string with half of a surrogate pair")
+    except ValueError:
         _refuse(f"{name} has a string that is not base64")
+    _refuse(f"{name} must be {_kind(spec)}")
 
 
 def _kind(spec: tf.TensorSpec) -> str:

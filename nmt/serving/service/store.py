@@ -5,6 +5,7 @@ served version if its files change. A version that cannot be loaded is tried aga
 change, or a minute later: perhaps there was not enough memory.
 """
 
+import collections
 import errno
 import gc
 import logging
@@ -13,7 +14,6 @@ import stat
 import time
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,16 +34,12 @@ class Served(NamedTuple):
     files: Files  # when it was loaded
 
 
-@dataclass
-class _Version:
-    """A version in the folder of a model, at the last look."""
+class _Failure(NamedTuple):
+    """Why a version cannot be served, or the folder of a model cannot be read."""
 
-    path: Path  # its folder
-    files: Files | None  # `None` if they cannot be read
-    settled: bool = False  # whether the files were the same at the look before
-    refused: Files | None = None  # the files that could not be loaded
-    again: float = 0.0  # when to try these again
-    why: str = ""  # why the version cannot be read or loaded
+    why: str
+    files: Files | None  # those that cannot be loaded
+    again: float  # when to try them again
 
 
 class Store:
@@ -62,9 +58,9 @@ class Store:
         self._load = load
         self._again = again
         self.served: dict[str, Served] = {}
-        self._versions: dict[str, dict[int, _Version]] = {}  # by model and number
-        # Why the folder of a model could not be read at the last look.
-        self._unreadable: dict[Path, str] = {}
+        # The files of each version at the last look; `None` if they cannot be read.
+        self._files: dict[Path, Files | None] = {}
+        self._failures: dict[Path, _Failure] = {}
         self._dropped: list[weakref.ref] = []  # signatures of models that are not served any more
 
     def open(self) -> None:
@@ -85,23 +81,25 @@ class Store:
 
     def refresh(self) -> None:
         """Loads new versions that did not change since the last look; drops what they replace."""
+        before = self._files
         self._look()
-        for name in [name for name in self.served if not self._versions.get(name)]:
+        versions = collections.defaultdict(list)
+        for path in sorted(self._files, key=lambda path: int(path.name), reverse=True):
+            versions[path.parent.name].append(path)
+        for name in self.served.keys() - versions:
             _log.warning("%s: its versions are gone, so it is dropped", name)
             self._replace(name, None)
         self._collect()
-        for name, versions in self._versions.items():
-            for number in sorted(versions, reverse=True):
-                if self._serve(name, number, versions[number]):
+        for name, paths in versions.items():
+            for path in paths:
+                if self._serve(name, path, self._files[path] == before.get(path)):
                     break
 
     @property
     def broken(self) -> dict[tuple[str, int], str]:
         """Why versions of models are refused."""
-        found: dict[tuple[str, int], str] = {}
-        for name, versions in self._versions.items():
-            found |= {(name, i): each.why for i, each in versions.items() if each.why}
-        return found
+        failed = self._failures.keys() & self._files.keys()
+        return {(path.parent.name, int(path.name)): self._failures[path].why for path in failed}
 
     def find(self, name: str, version: str | None) -> Served:
         """Returns a model with its version; `None` is the newest version."""
@@ -114,53 +112,55 @@ class Store:
         return served
 
     def _look(self) -> None:
-        """Looks at all versions that hold an export.
+        """Looks at the files of all versions that hold an export.
 
         Those that cannot be read do not hide the others.
         """
-        found: dict[str, dict[int, _Version]] = {}
-        unreadable: dict[Path, str] = {}
+        found: dict[Path, Files | None] = {}
         for model in filter(lambda path: _NAME.fullmatch(path.name), self.root.iterdir()):
-            before = self._versions.get(model.name, {})
             try:
                 folders = list(model.iterdir()) if model.is_dir() else []
-            except OSError as error:
-                why = f"{model} cannot be read: {error.strerror}"
-                unreadable[model] = _noted(why, self._unreadable.get(model))
-                found[model.name] = {i: replace(each, files=None) for i, each in before.items()}
+                self._failures.pop(model, None)
+            except OSError as error:  # its versions that are served go on
+                self._fail(model, f"{model} cannot be read: {error.strerror}")
+                found |= {path: None for path in self._files if path.parent == model}
                 continue
-            found[model.name] = {}
             for path in folders:
-                if not (path.name.isascii() and path.name.isdecimal()):
-                    continue
-                number = int(path.name)
-                version = _look_at(path, before.get(number))
-                if version:
-                    found[model.name][number] = version
-        self._versions = found
-        self._unreadable = unreadable
+                if path.name.isascii() and path.name.isdecimal():
+                    try:
+                        if any((path / name).is_file() for name in MODEL_FILES):
+                            found[path] = _files(path)
+                    except OSError as error:
+                        found[path] = None
+                        self._fail(path, f"{path} cannot be read: {error.strerror}")
+        self._files = found
 
-    def _serve(self, name: str, number: int, version: _Version) -> bool:
+    def _fail(self, path: Path, why: str, files: Files | None = None) -> None:
+        """Notes why something is refused, and logs it if that is new."""
+        if path not in self._failures or self._failures[path].why != why:
+            _log.error("%s", why)
+        self._failures[path] = _Failure(why, files, time.monotonic() + self._again)
+
+    def _serve(self, name: str, path: Path, is_settled: bool) -> bool:
         """Returns whether a version is served; loads it if its files are new and do not change."""
+        files = self._files[path]
+        number = int(path.name)
         # A reference to what is served would keep its model in memory.
         current = self.served[name].version if name in self.served else None
-        if number == current and version.files == self.served[name].files:
-            version.refused = None
-            version.why = ""
+        if number == current and files == self.served[name].files:
+            self._failures.pop(path, None)
             return True
-        is_waiting = version.files == version.refused and time.monotonic() < version.again
-        if version.files is None or is_waiting or not version.settled:
+        failure = self._failures.get(path)
+        is_waiting = failure and failure.files == files and time.monotonic() < failure.again
+        if files is None or is_waiting or not is_settled:
             return number == current  # while its files change, what is in memory goes on
         try:
-            model = self._load(version.path)
+            model = self._load(path)
         except UserError as error:
-            version.refused = version.files
-            version.again = time.monotonic() + self._again
-            version.why = _noted(str(error), version.why)
+            self._fail(path, str(error), files)
             return number == current
-        version.refused = None
-        version.why = ""
-        self._replace(name, Served(number, model, version.files))
+        self._failures.pop(path, None)
+        self._replace(name, Served(number, model, files))
         return True
 
     def _replace(self, name: str, served: Served | None) -> None:
@@ -191,27 +191,6 @@ class Store:
             gc.collect()
             gc.freeze()
         self._dropped = alive
-
-
-def _look_at(path: Path, before: _Version | None) -> _Version | None:
-    """Returns a version, or `None` if the folder holds no export."""
-    try:
-        if not any((path / name).is_file() for name in MODEL_FILES):
-            return None
-        files = _files(path)
-    except OSError as error:
-        why = f"{path} cannot be read: {error.strerror}"
-        return _Version(path, None, why=_noted(why, before and before.why))
-    if before is None or before.files is None:
-        return _Version(path, files)
-    return replace(before, path=path, files=files, settled=files == before.files)
-
-
-def _noted(why: str, before: str | None) -> str:
-    """Returns why something is refused, and logs it if that is new."""
-    if why != before:
-        _log.error("%s", why)
-    return why
 
 
 def _files(path: Path) -> Files:
