@@ -5,6 +5,7 @@ For an error that the user can fix, prints one message and exits with status 2.
 
 import argparse
 import functools
+import itertools
 import logging
 import os
 import signal
@@ -69,26 +70,16 @@ def parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
         metavar="DIR",
         help="folder for the translations, which get the names of their texts (required)",
     )
-    for name, default, most, text in (
-        ("chunk_lines", 2000, 10**9, "lines that a worker translates, and writes, at a time"),
-        ("max_bytes", 4000, 10**9, "longer lines fail"),
-        (
-            "model_timeout",
-            3600,
-            10**6,
-            "a job ends if the model takes longer for a chunk, or to be loaded",
-        ),
-    ):
-        add_number(parser, name, int, positive(default, text, most))
+    chunk = "lines that a worker translates, and writes, at a time"
+    add_number(parser, "chunk_lines", int, positive(2000, chunk, 10**9))
+    add_number(parser, "max_bytes", int, positive(4000, "longer lines fail", 10**9))
+    time = "a job ends if the model takes longer for a chunk, or to be loaded"
+    add_number(parser, "model_timeout", int, positive(3600, time, 10**6))
     arguments, rest = parser.parse_known_args(words)
-    # A word after an option may be its value; Beam knows.
-    after = zip(["", *rest], rest, strict=False)
-    if stray := [
-        word
-        for last, word in after
-        if not word.startswith("-") and (last[:1] != "-" or "=" in last)
-    ]:
-        parser.unrecognized(stray)
+    for last, word in itertools.pairwise(["", *rest]):
+        # A word after an option may be its value; Beam knows.
+        if word[:1] != "-" and (last[:1] != "-" or "=" in last):
+            parser.unrecognized([word])
     return arguments, rest
 
 

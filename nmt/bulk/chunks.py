@@ -159,16 +159,12 @@ def summary(report: Report, already: int, seconds: float, failed: str) -> str:
     `already` shards were there before; `failed` is the path of the failed lines.
     """
     rate = report.translated / seconds if seconds else 0.0
-    said = f"{_count(report.shards, 'shard')} written with {_count(report.lines, 'line')}; "
-    said += (
-        f"{_count(report.translated, 'line')} translated in {seconds:,.1f} s ({rate:,.1f} lines/s)"
+    said = (
+        f"shards written: {report.shards:,}, lines: {report.lines:,}, "
+        f"translated: {report.translated:,} in {seconds:,.1f} s ({rate:,.1f} lines/s)"
     )
     if report.failed:
-        said += f"; {_count(report.failed, 'line')} failed, see {failed}"
+        said += f", failed: {report.failed:,}, see {failed}"
     if already:
-        said += f"; already there: {_count(already, 'shard')}"
+        said += f"; shards already there: {already:,}"
     return said
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"

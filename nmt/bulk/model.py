@@ -29,8 +29,6 @@ class Failure:
 
 
 Translate = Callable[[Sequence[bytes]], list[bytes | Failure]]
-_CUT = "its translation was cut at the limit of its length"
-_LINE_FEED = Failure("its translation has a line feed")
 
 
 class ModelError(Exception):
@@ -68,19 +66,18 @@ class Model:
                 reason.
             TimeoutError: The model does not answer in time. Its process is killed.
         """
-        for is_last in (len(lines) > 1, True):
-            try:
-                with self._lock:
+        try:
+            if len(lines) == 1:
+                with contextlib.suppress(Killed, ModelError), self._lock:
                     return self._process(lines)
-            except TimeoutError as error:
-                raise TimeoutError(
-                    f"the model {error}; give a larger --model_timeout, or fewer --chunk_lines"
-                ) from None
-            except (Killed, ModelError) as error:
-                if is_last:
-                    raise ModelError(
-                        f"its process {error}" if isinstance(error, Killed) else str(error)
-                    ) from None
+            with self._lock:
+                return self._process(lines)
+        except TimeoutError as error:
+            raise TimeoutError(
+                f"the model {error}; give a larger --model_timeout, or fewer --chunk_lines"
+            ) from None
+        except Killed as error:
+            raise ModelError(f"its process {error}") from None
 
     def close(self) -> None:
         """Ends the process and removes the local copy of the export."""
@@ -126,21 +123,17 @@ def _translated(tf: Any, export: Any, lines: Sequence[bytes]) -> list[bytes | Fa
     )
     if len(texts) != len(lines):
         raise ValueError(f"the model returns {len(texts)} translations of {len(lines)} lines")
-    results = [
-        Failure(_CUT, text) if is_cut else text for text, is_cut in zip(texts, cut, strict=True)
-    ]
+    for i in np.flatnonzero(cut):
+        texts[i] = Failure("its translation was cut at the limit of its length", texts[i])
     for i in np.flatnonzero(source_cut):  # the model has read only the beginning
         if len(lines[i]) > 1:
             halves = halve(lines[i])
-            results[i] = _joined(_translated(tf, export, halves), halves)
-    return results
-
-
-def _joined(results: list[bytes | Failure], pieces: list[bytes]) -> bytes | Failure:
-    """Returns the translation of a line from those of its pieces, or a failure of one."""
-    text = join_pieces([text_of(each).decode(errors="surrogateescape") for each in results], pieces)
-    text = text.encode(errors="surrogateescape")
-    return next((Failure(each.reason, text) for each in results if isinstance(each, Failure)), text)
+            found = _translated(tf, export, halves)
+            read = [text_of(each).decode(errors="surrogateescape") for each in found]
+            text = join_pieces(read, halves).encode(errors="surrogateescape")
+            failed = (Failure(each.reason, text) for each in found if isinstance(each, Failure))
+            texts[i] = next(failed, text)
+    return texts
 
 
 def text_of(result: bytes | Failure) -> bytes:
@@ -166,7 +159,8 @@ def _isolate(model: Translate, lines: Sequence[bytes]) -> list[bytes | Failure]:
     if not lines:
         return []
     try:
-        return [_LINE_FEED if b"\n" in text_of(each) else each for each in model(lines)]
+        failure = Failure("its translation has a line feed")
+        return [failure if b"\n" in text_of(each) else each for each in model(lines)]
     except ModelError as error:
         if len(lines) == 1:
             model([b""])

@@ -67,10 +67,8 @@ def state(file: FileMetadata) -> str:
 def matching(pattern: str, paths: list[str]) -> list[str]:
     """Returns the paths of files that a pattern would name if they were there."""
     files = [FileMetadata(path, 0) for path in paths]
-    return [
-        each.path
-        for each in FileSystems.get_filesystem(pattern).match_files(files, _from_root(pattern))
-    ]
+    matched = FileSystems.get_filesystem(pattern).match_files(files, _from_root(pattern))
+    return [each.path for each in matched]
 
 
 def absolute(path: str) -> str:

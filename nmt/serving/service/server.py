@@ -94,16 +94,12 @@ def _most_connections(wanted: int) -> int:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    with _address_errors(host, port):
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        family, kind, protocol, _, address = found[0]
-        listener = socket.socket(family, kind, protocol)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-        except OSError:
-            listener.close()
-            raise
+    with _address_errors(host, port), contextlib.ExitStack() as stack:
+        family, *given, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listener = stack.enter_context(socket.socket(family, *given))
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        stack.pop_all()
     return listener
 
 
@@ -112,7 +108,7 @@ def _address_errors(host: str, port: int) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        why = error.strerror or error
         raise UserError(
-            f"cannot listen on {host} port {port}: {why}; give another --host or --port"
+            f"cannot listen on {host} port {port}: {error.strerror or error}; give another --host "
+            "or --port"
         ) from None

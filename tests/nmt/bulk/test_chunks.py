@@ -41,16 +41,9 @@ def test_reports_add_up():
     assert Report(**asdict(total)) == total
 
 
-def test_one_is_not_plural():
-    assert summary(Report(1, 1, 1, 1), 1, 2.0, "f") == (
-        "1 shard written with 1 line; 1 line translated in 2.0 s (0.5 lines/s); "
-        "1 line failed, see f; already there: 1 shard"
-    )
-
-
 def test_the_summary_says_what_was_done():
     report = Report(shards=2, lines=1500, failed=3, translated=1000)
     assert summary(report, 4, 20.0, "out/_bulk/failed") == (
-        "2 shards written with 1,500 lines; 1,000 lines translated in 20.0 s (50.0 lines/s); "
-        "3 lines failed, see out/_bulk/failed; already there: 4 shards"
+        "shards written: 2, lines: 1,500, translated: 1,000 in 20.0 s (50.0 lines/s), "
+        "failed: 3, see out/_bulk/failed; shards already there: 4"
     )
