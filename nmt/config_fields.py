@@ -1,9 +1,8 @@
-"""Declares options: default, help, allowed values, role, and the options that they depend on."""
+"""Declares options: default, help, allowed values, and the options that they depend on."""
 
 import argparse
 import contextlib
 import dataclasses
-import enum
 import functools
 import math
 import types
@@ -18,28 +17,12 @@ LEAST = 1e-30  # sizes of numbers
 MOST = 2**31 - 1
 
 
-class Role(enum.StrEnum):
-    """What an option is for, and so what happens when a training resumes. Values are titles in
-    --help.
-    """
-
-    FILE = "files"  # may move
-    TEXT = "texts"  # stays the same
-    MODEL = "model"  # decides which weights there are: a checkpoint must match it
-    OPTIMIZATION = "optimization"  # stays the same
-    START = "start"  # has no effect any more
-    LEARNING_RATE = "learning rate"  # may change
-    VALIDATION = "stopping and validation"  # may change
-
-
 def option(
     default: Any,
     text: str,
     allowed: str = "",
     ok: Callable[[Any], bool] = lambda value: True,
-    *,
-    role: Role | None = None,
-    **argument,
+    **argument: Any,
 ) -> Any:
     """Declares an option.
 
@@ -48,11 +31,10 @@ def option(
         text: Its help.
         allowed: The allowed values in words.
         ok: Returns whether a value is allowed.
-        role: Its role, for an option of a training.
         argument: More arguments of `add_argument`.
     """
-    metadata = {"help": text, "allowed": allowed, "ok": ok, "role": role, "argument": argument}
-    return dataclasses.field(default=default, metadata=metadata | {"with": {}})
+    metadata = {"help": text, "allowed": allowed, "ok": ok, "argument": argument, "with": {}}
+    return dataclasses.field(default=default, metadata=metadata)
 
 
 def only_with(field: Any, **needed: tuple[str, ...]) -> Any:
@@ -64,14 +46,14 @@ rnn_only = functools.partial(only_with, model_type=("rnn",))
 transformer_only = functools.partial(only_with, model_type=("transformer",))
 
 
-def like(options: type, name: str, role: Role) -> Any:
+def like(options: type, name: str) -> Any:
     """Declares an option as another class does, with the same default, help and allowed values."""
     (field,) = (field for field in dataclasses.fields(options) if field.name == name)
-    return dataclasses.field(default=field.default, metadata={**field.metadata, "role": role})
+    return dataclasses.field(default=field.default, metadata=field.metadata)
 
 
 # The code that reads a file checks that it exists.
-required_file = functools.partial(option, None, metavar="FILE", role=Role.FILE)
+required_file = functools.partial(option, None, metavar="FILE")
 required_text = functools.partial(required_file, nargs="+")
 
 

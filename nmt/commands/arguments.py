@@ -2,44 +2,35 @@
 
 import argparse
 import contextlib
+import dataclasses
 import difflib
 import re
-import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..config_fields import is_absurd, short
+from ..config_fields import argument, is_absurd, is_optional, short
+from ..decoding.options import DecodingOptions
 
 Arguments = Any  # an argparse.ArgumentParser or a group of its arguments, whose class is private
 
+# Of `DecodingOptions`.
+_SHORT = {"batch_size": "-b", "beam_size": "-k", "normalization_alpha": "-n"}
 _ALIKE = 0.7  # similarity of a mistyped option with the right one, as difflib measures it
 
 
 class Parser(argparse.ArgumentParser):
     """Prints a mistake in one line and exits with status 2."""
 
-    def parse_known_args(self, args=None, namespace=None):
-        self._words = sys.argv[1:] if args is None else list(args)
-        return super().parse_known_args(args, namespace)
-
     def unrecognized(self, words: list[str]) -> NoReturn:
-        """Refuses words that are no arguments, and names the option that each may stand for."""
+        """Refuses words that are no arguments, and names the options that they may stand for."""
         said = f"unrecognized arguments: {' '.join(words)}"
-        hints = list(self._meant(words).values())
+        known = re.findall(r"--\w+", self.format_help())
+        hints: list[str] = []
+        for word in words:
+            hints += difflib.get_close_matches(word.partition("=")[0], known, 1, _ALIKE)
         self.error(f"{said}; did you mean {' '.join(hints)}?" if hints else said)
 
-    def _meant(self, words: list[str]) -> dict[str, str]:
-        """Returns the option that each mistyped one stands for."""
-        known = re.findall(r"--\w+", self.format_help())
-        options = [word.partition("=")[0] for word in words]
-        mistyped = [each for each in options if each.startswith("--") and each not in known]
-        close = {each: difflib.get_close_matches(each, known, 1, _ALIKE) for each in mistyped}
-        return {each: found[0] for each, found in close.items() if found}
-
     def error(self, message: str) -> NoReturn:
-        is_missing = message.startswith("the following arguments are required")
-        if is_missing and (mistyped := list(self._meant(self._words))):
-            self.unrecognized(mistyped)
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
 
@@ -86,9 +77,8 @@ def add_number(parser: Arguments, name: str, kind: type, field: Any) -> None:
             if field.metadata["ok"](value) and not is_absurd(value):
                 return value
         called = "a whole number" if kind is int else "a number"
-        raise argparse.ArgumentTypeError(
-            f"{short(text)} is not {called} {field.metadata['allowed']}"
-        )
+        allowed = field.metadata["allowed"]
+        raise argparse.ArgumentTypeError(f"{short(text)} is not {called} {allowed}")
 
     otherwise = "optional" if field.default is None else f"default: {field.default}"
     parser.add_argument(
@@ -98,3 +88,35 @@ def add_number(parser: Arguments, name: str, kind: type, field: Any) -> None:
         metavar="N",
         help=f"{field.metadata['help']} ({field.metadata['allowed']}; {otherwise})",
     )
+
+
+def add_decoding(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Adds these options of `DecodingOptions` to a command."""
+    group = parser.add_argument_group("translation")
+    for field in dataclasses.fields(DecodingOptions):
+        if field.name in names:
+            add_option(group, field, *filter(None, [_SHORT.get(field.name)]))
+
+
+def add_option(group: Arguments, field: dataclasses.Field, *short: str) -> None:
+    """Adds an option of a dataclass. One that is not given is absent from the parsed arguments."""
+    british = field.name.replace("normalization", "normalisation")
+    group.add_argument(
+        *short,
+        *dict.fromkeys([f"--{field.name}", f"--{british}"]),
+        dest=field.name,
+        default=argparse.SUPPRESS,
+        help=f"{field.metadata['help']} ({_remark(field)})",
+        **argument(field),
+    )
+
+
+def _remark(field: dataclasses.Field) -> str:
+    """Describes the allowed values, unless the metavar lists them, and the default."""
+    listed = field.metadata["argument"].get("metavar", "").startswith("{")
+    allowed = "" if listed else field.metadata["allowed"]
+    if field.default is not None:
+        given = f"default: {field.default}"
+    else:
+        given = "optional" if is_optional(field) else "required"
+    return "; ".join(filter(None, [allowed, given]))

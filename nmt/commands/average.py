@@ -50,9 +50,8 @@ def _chosen(directory: Path, arguments: argparse.Namespace) -> list[Path]:
     updates = list(kept)
     if count:
         progress = Progress.from_json(read_json(directory / "progress.json", directory))
-        best = progress.ranking[: arguments.best]
-        last = progress.validations[-count:]
-        updates = sorted(each.update for each in (best if arguments.best else last))
+        chosen = progress.ranking[:count] if arguments.best else progress.validations[-count:]
+        updates = sorted(each.update for each in chosen)
     if not updates or len(updates) < (count or 0) or not kept.keys() >= set(updates):
         option, which = ("--keep_best", "best") if arguments.best else ("--keep", "latest")
         wanted = f", but not those of the {count} {which} validations" if count else ""

@@ -29,40 +29,28 @@ def run(arguments: argparse.Namespace) -> None:
         raise UserError("--compute_type is that of --format ctranslate2; leave it out, or add this")
     options = DecodingOptions.among(vars(arguments))
     system = load_ensemble(arguments.model)
+    vocabularies = system.vocabularies
     card = _describe(system, arguments, options)
+    to = arguments.to
     if is_ctranslate2:
-        _export_ctranslate2(system, arguments, options, card)
+        kind = arguments.compute_type
+        directory = arguments.model[0]
+        if not save_ctranslate2(system.model, vocabularies, to, options, card, directory, kind):
+            log.info("note: `serve` cannot serve it; it needs vocabularies of SentencePiece")
+        log.info(f"{to} holds the model for CTranslate2")
         return
     translator = system.translator(options)
     if arguments.format == "savedmodel_ids":
-        signatures = IdSignatures(system.vocabularies.source.size, system.model, translator)
+        signatures = IdSignatures(vocabularies.source.size, system.model, translator)
     else:
-        signatures = Signatures(system.vocabularies, system.model, translator)
+        signatures = Signatures(vocabularies, system.model, translator)
     card |= {"limits": signatures.limits}
-    if not save_signatures(signatures, arguments.to, card, signatures.sentences(_WARMUP)):
+    if not save_signatures(signatures, to, card, signatures.sentences(_WARMUP)):
         log.info(
             "note: the export has no warm-up requests; run `pip install -e '.[serving]'` "
             "and export again"
         )
-    log.info(f"{arguments.to} holds the SavedModel")
-
-
-def _export_ctranslate2(
-    system: System, arguments: argparse.Namespace, options: DecodingOptions, card: dict[str, Any]
-) -> None:
-    to = arguments.to
-    is_served = save_ctranslate2(
-        system.model,
-        system.vocabularies,
-        to,
-        options,
-        card,
-        arguments.model[0],
-        arguments.compute_type,
-    )
-    if not is_served:
-        log.info("note: `serve` cannot serve this export; it needs vocabularies of SentencePiece")
-    log.info(f"{to} holds the model for CTranslate2")
+    log.info(f"{to} holds the SavedModel")
 
 
 def _describe(

@@ -10,9 +10,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import tensorflow as tf
 
 from ..config import Config
@@ -47,6 +47,11 @@ def launch_replicas(config: Config, model: Path, count: int) -> None:
             are no GPUs.
     """
     gpus = visible_gpus()
+    # A process that is restricted after its start may count all cores first, and threads of several
+    # wait for each other. So this one, which waits, takes the share of each that it starts.
+    has_affinity = hasattr(os, "sched_getaffinity")  # not on macOS and Windows
+    cores = sorted(os.sched_getaffinity(0)) if has_affinity else []
+    shares = np.array_split(cores, count) if count <= len(cores) else []
     received = []
     processes: list[subprocess.Popen] = []
     for number in _FORWARDED:
@@ -66,8 +71,9 @@ def launch_replicas(config: Config, model: Path, count: int) -> None:
                         "start_new_session": True,
                         "pass_fds": [port.fileno()],
                     }
-                    with contextlib.nullcontext() if gpus else _share_of_cores(rank, count):
-                        processes.append(subprocess.Popen(command, **given))
+                    if shares and not gpus:
+                        os.sched_setaffinity(0, shares[rank])
+                    processes.append(subprocess.Popen(command, **given))
             failed = _wait(processes, received)
         finally:
             for process in processes:
@@ -121,10 +127,9 @@ def _wait(processes: list[subprocess.Popen], received: list[int]) -> int:
         if failed and end == float("inf") and (not asked or processes[0].returncode is not None):
             end = time.monotonic() + _SECONDS
         if time.monotonic() > end:
-            number = processes.index(failed) + 1
             log.info(
-                f"process {number} {describe_end(failed.returncode)}, so the others are ended; the "
-                "same command resumes the training"
+                f"process {processes.index(failed) + 1} {describe_end(failed.returncode)}, so the "
+                "others are ended; the same command resumes the training"
             )
             end = time.monotonic() + _SECONDS
             for process in processes:
@@ -136,26 +141,6 @@ def _wait(processes: list[subprocess.Popen], received: list[int]) -> int:
 
 def _first_failed(processes: list[subprocess.Popen]) -> subprocess.Popen | None:
     return next((process for process in processes if process.returncode), None)
-
-
-@contextlib.contextmanager
-def _share_of_cores(rank: int, count: int) -> Iterator[None]:
-    """Restricts this thread, and so each process that it starts, to a share of the cores.
-
-    A process that is restricted after its start may count all cores first, and threads of several
-    wait for each other.
-    """
-    has_affinity = hasattr(os, "sched_getaffinity")  # not on macOS and Windows
-    cores = sorted(os.sched_getaffinity(0)) if has_affinity else []
-    if count > len(cores):
-        yield
-        return
-    first, last = (number * len(cores) // count for number in (rank, rank + 1))
-    os.sched_setaffinity(0, cores[first:last])
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, cores)
 
 
 def _environment(addresses: list[str], rank: int, gpus: list[str], port: int) -> dict[str, str]:

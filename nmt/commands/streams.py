@@ -28,10 +28,8 @@ def open_input(path: Path | None) -> AbstractContextManager[IO]:
     """
     if path is None and sys.stdin is None:
         raise UserError("standard input is closed; give --input FILE")
-    if path is not None and not path.exists():
-        raise UserError(f"the text {path} does not exist; give a text file")
-    if path is not None and path.is_dir():
-        raise UserError(f"{path} is a directory; give a text file")
+    if path is not None and (path.is_dir() or not path.exists()):
+        raise UserError(f"{path} does not exist or is a directory; give a text file")
     return contextlib.nullcontext(sys.stdin) if path is None else path.open("rb")
 
 

@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import functools
-import itertools
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -53,12 +52,10 @@ def run(arguments: argparse.Namespace) -> None:
 def _read_configs(arguments: argparse.Namespace) -> tuple[Config, Config | None]:
     """Reads the configuration to train with, and that of a training to resume, if there is one."""
     options = read_options(arguments.config) if arguments.config else {}
-    options |= vars(arguments)
-    for name in ("model", "config", "processes"):
-        options.pop(name)
+    own = ("model", "config", "processes")
+    options |= {name: value for name, value in vars(arguments).items() if name not in own}
     has_training = (arguments.model / LAST).exists()
-    original = read_config(arguments.model) if has_training else None
-    return make_config(options), original
+    return make_config(options), read_config(arguments.model) if has_training else None
 
 
 def _count_replicas(asked: int | None) -> int:
@@ -127,25 +124,24 @@ def _train(config: Config, original: Config | None, directory: Path, replicas: R
 
 def _refuse_outside_links(directory: Path) -> None:
     """Refuses links and pipes where a training writes: they could change files elsewhere."""
-    folders = [directory / name for name in _FOLDERS]
-    inside = itertools.chain(*(each.iterdir() for each in folders if each.is_dir()))
-    for path in directory.iterdir():
-        if path.name in _WRITTEN or path.stem in ("source", "target"):
+    for path in [*directory.iterdir(), *directory.glob("*/*")]:
+        written = path.name in _WRITTEN or path.stem in ("source", "target")
+        if written or path.parent.name in _FOLDERS:
             path_inside(path, directory)
-    for path in inside:
-        path_inside(path, directory)
 
 
 def _resuming(config: Config, original: Config, directory: Path) -> list[str]:
     """Describes what changes when a training is resumed."""
-    changed = [name for name in CHANGEABLE if getattr(config, name) != getattr(original, name)]
     notes = [
         f"resuming with --{name} {getattr(config, name)}; it was {getattr(original, name)}"
-        for name in changed
+        for name in CHANGEABLE
+        if getattr(config, name) != getattr(original, name)
     ]
     if config.reload:
-        begun = f"goes on with the training in {directory}"
-        notes.append(f"note: {begun}; --reload has an effect only at its start")
+        notes.append(
+            f"note: goes on with the training in {directory}; --reload has an effect only at its "
+            "start"
+        )
     return notes
 
 

@@ -29,12 +29,9 @@ def run(arguments: argparse.Namespace) -> None:
         log.info(
             f"{path}: {load_vocabulary(path).size} units of {' and '.join(itertools.chain(*text))}"
         )
-    _warn_of_changed_characters(target, arguments.normalization_rule, arguments.sample_lines)
-
-
-def _warn_of_changed_characters(text: Files, rule: str, sample_lines: int | None) -> None:
-    """Warns of characters of the target side that no model with this vocabulary can write."""
-    if changed := changed_characters(text, rule, sample_lines):
+    rule = arguments.normalization_rule
+    changed = changed_characters(target, rule, arguments.sample_lines)
+    if changed:
         named = ", ".join(
             each if each.isprintable() else f"U+{ord(each):04X}" for each in list(changed)[:_NAMED]
         )

@@ -161,7 +161,7 @@ def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
         ("translate -m one -m two", "argument -m/--model: it was given twice; give it once"),
         (
             "translate --modle nowhere",
-            "translate: unrecognized arguments: --modle; did you mean --model?",
+            "translate: the following arguments are required: -m/--model",
         ),
         (
             "translate -m nowhere --beam_sise 3",
@@ -215,7 +215,7 @@ def test_a_bad_output_path_leaves_no_output(run, trained, tmp_path, output, said
 
 def test_a_missing_input_leaves_no_output(run, trained, tmp_path):
     status, _, said = run("translate", "-m", "model", "-i", "none", "-o", "out")
-    assert (status, said) == (2, "nmt: the text none does not exist; give a text file\n")
+    assert (status, said) == (2, "nmt: none does not exist or is a directory; give a text file\n")
     assert not list(tmp_path.glob("out*"))
 
 

@@ -28,10 +28,6 @@ def test_options_that_are_not_ours_are_left_for_beam():
             [*WORDS[2:], "--direct_num_workers", "2"],
             "the following arguments are required: --export",
         ),
-        (
-            [*WORDS[2:], "--exprot", "model"],
-            "unrecognized arguments: --exprot; did you mean --export?",
-        ),
         ([*WORDS, "--chunk_lines", "0"], "'0' is not a whole number above 0"),
         ([*WORDS, "--max_bytes", "1e3"], "'1e3' is not a whole number above 0"),
         ([*WORDS, "--chunk_lines", "9", "c"], "unrecognized arguments: c;"),

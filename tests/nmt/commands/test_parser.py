@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt.commands.parser import train
+from nmt.commands.options import train
 from nmt.config import Config, make_config, read_options
 from tests.nmt.required_options import REQUIRED
 
