@@ -32,20 +32,20 @@ def _keep_compiled() -> None:
     the directory cannot be written or is almost full: XLA would end the training when it cannot
     write.
     """
-    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    place = os.environ.get("NMT_XLA_CACHE") or Path(caches, "nmt-xla")
+    place = os.environ.get("NMT_XLA_CACHE") or Path(
+        os.environ.get("XDG_CACHE_HOME") or "~/.cache", "nmt-xla"
+    )
     if place == "off" or "TF_XLA_FLAGS" in os.environ:
         return
     with contextlib.suppress(OSError, RuntimeError):  # RuntimeError: the user has no home
         lines = set(Path("/proc/cpuinfo").read_text().splitlines())
         processor = sorted(x for x in lines if x.startswith(("flags", "Features", "model")))
-        version = importlib.metadata.version("tensorflow")
-        key = hashlib.sha256("\n".join([version, *processor]).encode())
-        directory = Path(place).expanduser() / key.hexdigest()[:12]
+        key = "\n".join([importlib.metadata.version("tensorflow"), *processor]).encode()
+        directory = Path(place).expanduser() / hashlib.sha256(key).hexdigest()[:12]
         directory.mkdir(parents=True, exist_ok=True)
         has_room = shutil.disk_usage(directory).free > _ROOM_OF_CACHE
-        is_a_flag = not any(map(str.isspace, str(directory)))  # flags end at spaces
-        if has_room and is_a_flag and os.access(directory, os.W_OK):
+        # Flags end at spaces.
+        if has_room and os.access(directory, os.W_OK) and not re.search(r"\s", str(directory)):
             os.environ["TF_XLA_FLAGS"] = f"--tf_xla_persistent_cache_directory={directory}"
 
 
@@ -76,8 +76,8 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except OSError as error:
-        named = [error.filename, error.strerror or error]
-        _fail(": ".join(map(str, filter(None, named))).replace("\n", " "))
+        named = filter(None, [error.filename, error.strerror or error])
+        _fail(": ".join(map(str, named)).replace("\n", " "))
     except (UnicodeError, MemoryError, tf.errors.OpError) as error:
         said = sentence_of(str(error))
         is_of_memory = re.search("OOM|out of memory|allocat", said, re.IGNORECASE)

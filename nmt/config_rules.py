@@ -60,8 +60,10 @@ def conflicts(config: Any) -> Iterator[str]:
         files = getattr(config, text)
         count = 1 if isinstance(files, str) else len(files)
         if values and len(values) != count:
-            counts = f"--{name} has {len(values)} values and --{text} {count} files or patterns"
-            yield f"{counts}; give one for each"
+            yield (
+                f"--{name} has {len(values)} values and --{text} {count} files or patterns; give "
+                "one for each"
+            )
     if config.rnn_dec_depth == 1:
         without_effect = "has no effect with --rnn_dec_depth 1; leave it out"
         if config.rnn_dec_high_transition_depth != 1:
@@ -83,10 +85,11 @@ def conflicts(config: Any) -> Iterator[str]:
 def _transformer_conflicts(config: Any) -> Iterator[str]:
     size = config.state_size
     heads = config.transformer_num_heads
-    embedding = config.embedding_size
-    if embedding != size:
-        sizes = f"--embedding_size is {embedding} and --state_size {size}"
-        yield f"{sizes}; a Transformer needs equal ones"
+    if config.embedding_size != size:
+        yield (
+            f"--embedding_size is {config.embedding_size} and --state_size {size}; a Transformer "
+            "needs equal ones"
+        )
     if size % heads:
         yield f"--state_size is {size}; it must be a multiple of --transformer_num_heads ({heads})"
     if size % 2 or size < 4:

@@ -158,8 +158,11 @@ def translate(parser: argparse.ArgumentParser) -> None:
         *("translation_strategy", "sampling_temperature", "sampling_top_k", "seed"),
     )
     group = parser.add_argument_group("alignments")
-    pairs = "write `i-j` for each target token j and the source token i that it attends to most"
-    add_path(group, "--alignments", help=pairs)
+    add_path(
+        group,
+        "--alignments",
+        help="write `i-j` for each target token j and the source token i that it attends to most",
+    )
     layer = "layer of a Transformer's decoder that aligns; by default, that of the model"
     add_number(group, "alignment_layer", int, positive(None, layer, 1000))
 

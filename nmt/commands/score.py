@@ -67,8 +67,8 @@ def _json(words: WordCosts) -> str:
     """Returns a line of JSON. It has no infinity and no NaN: these become null."""
     each = [words.score, *words.costs]
     cost, *costs = (round(value, 6) if math.isfinite(value) else None for value in each)
-    fields = {"cost": cost, "tokens": words.tokens, "costs": costs}
-    return json.dumps(fields, ensure_ascii=False)
+    found = {"cost": cost, "tokens": words.tokens, "costs": costs}
+    return json.dumps(found, ensure_ascii=False)
 
 
 def _one_file(pattern: Path) -> Path:

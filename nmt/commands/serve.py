@@ -25,20 +25,16 @@ def run(arguments: argparse.Namespace) -> None:
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
     logging.getLogger("serve").setLevel(logging.INFO)
     at_once = arguments.workers or workers()
-    batch = arguments.batch
-    queue = arguments.queue or max(1024, 4 * at_once * batch)
     limits = Limits(
         workers=at_once,
-        batch=batch,
-        queue=queue,
+        batch=arguments.batch,
+        queue=arguments.queue or max(1024, 4 * at_once * arguments.batch),
         tokens=arguments.tokens,
         deadline=arguments.timeout,
     )
     key = read_key(arguments.api_key_file) if arguments.api_key_file else None
     access = Access(arguments.allowed_hosts, arguments.any_content_type, key)
-    load = functools.partial(
-        load_export, compute_type=arguments.compute_type, workers=limits.workers
-    )
+    load = functools.partial(load_export, compute_type=arguments.compute_type, workers=at_once)
     store = Store(arguments.models, load)
     serve(store, arguments.host, arguments.port, limits, access)
     # Python would wait for the threads of batches that are still computed, whose callers have all

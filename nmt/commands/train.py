@@ -116,8 +116,10 @@ def _train(config: Config, original: Config | None, directory: Path, replicas: R
         try:
             reason = trainer.train(data, validate)
         except Interrupted:
-            last = trainer.progress.update
-            log.info(f"interrupted after update {last}; the same command resumes the training")
+            log.info(
+                f"interrupted after update {trainer.progress.update}; the same command resumes the "
+                "training"
+            )
             raise
         _say_result(trainer.progress, reason, directory, valid.target_words)
 

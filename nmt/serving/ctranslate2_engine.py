@@ -1,9 +1,8 @@
 """Computes the signatures of an export with CTranslate2, from text to text."""
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import ctranslate2
 import numpy as np
@@ -21,14 +20,6 @@ _COUNTS = tf.TensorSpec([None], tf.int32)
 _FLAGS = tf.TensorSpec([None], tf.bool)
 Arrays = dict[str, np.ndarray]
 Specs = Mapping[str, tf.TensorSpec]
-
-
-class Function(NamedTuple):
-    """A signature: inputs and outputs by name, and what computes them."""
-
-    inputs: Specs
-    outputs: Specs
-    run: Callable[[Arrays], Arrays]
 
 
 class Engine:
@@ -61,8 +52,8 @@ class Engine:
         )
 
     @property
-    def functions(self) -> dict[str, Function]:
-        """The functions by the names of their signatures."""
+    def functions(self) -> dict[str, tuple[Specs, Specs, Callable[[Arrays], Arrays]]]:
+        """Inputs, outputs and function of each signature, by its name."""
         sources = {"sources": _TEXTS}
         best = {
             "translations": _TEXTS,
@@ -79,18 +70,17 @@ class Engine:
         }
         lengths = {"source_tokens": _COUNTS, "translation_tokens": _COUNTS}
         return {
-            "serving_default": Function(sources, best, self._serve),
-            "n_best": Function(sources, beams, self._n_best),
-            "with_prefix": Function({**sources, "prefixes": _TEXTS}, best, self._serve),
-            "score": Function({**sources, "targets": _TEXTS}, {"scores": _NUMBERS}, self._score),
-            "tokens": Function(sources, lengths, self._tokens),
+            "serving_default": (sources, best, self._serve),
+            "n_best": (sources, beams, self._n_best),
+            "with_prefix": ({**sources, "prefixes": _TEXTS}, best, self._serve),
+            "score": ({**sources, "targets": _TEXTS}, {"scores": _NUMBERS}, self._score),
+            "tokens": (sources, lengths, self._tokens),
         }
 
     def _serve(self, inputs: Arrays) -> Arrays:
         found = self._translate(inputs, 1)
         del found["counts"]
-        each = {name: x[:, 0] for name, x in found.items() if name != "source_cut"}
-        return each | {"source_cut": found["source_cut"]}
+        return {name: x if name == "source_cut" else x[:, 0] for name, x in found.items()}
 
     def _n_best(self, inputs: Arrays) -> Arrays:
         return self._translate(inputs, self._options.beam_size)
@@ -157,9 +147,7 @@ class Engine:
     def _encode(self, texts: np.ndarray, vocabulary: Vocabulary, names: np.ndarray) -> list:
         """Returns the tokens of each text."""
         ids = vocabulary.encode(tf.constant(texts, tf.string))
-        tokens = names[ids.flat_values.numpy()]
-        splits = ids.row_splits.numpy()
-        return [tokens[start:end].tolist() for start, end in itertools.pairwise(splits)]
+        return [names[row].tolist() for row in ids.to_list()]
 
     def _decode(self, rows: list[Sequence[str]]) -> np.ndarray:
         ids = [list(map(self._target_ids.__getitem__, row)) for row in rows]

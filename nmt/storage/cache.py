@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from ..errors import UserError
 from ..messages import log
-from .files import atomic_directory, atomic_write, temporary_path
+from .files import atomic_directory, temporary_path, write_json
 
 _WAIT = 5  # seconds until a process says that it waits for another one
 _FRESH = 2 * 10**9  # nanoseconds in which a file may change again without a change of its times
@@ -73,36 +73,25 @@ class Cache:
 
     def digests(self, paths: Sequence[Path], digest: Callable[[Path], str]) -> list[str]:
         """Returns the digest of each file: the cached one, or a new one if the file has changed."""
-        real_paths = b"\0".join(os.fsencode(os.path.realpath(path)) for path in paths)
-        name = f"files-{hashlib.sha256(real_paths).hexdigest()}"
-        record = self.directory / f"{name}.json"
 
-        def known_or_read(path: Path) -> tuple[list[int], str, bool]:
+        def cached_or_new(path: Path) -> str:
             state = _state(path)
-            now = time.time_ns()
-            for *before, found in known:
-                if before == [os.path.realpath(path), *state]:
-                    return state, found, True
-            found = digest(path)
-            if _state(path) != state:
-                raise changed_while_read(path)
-            return state, found, now - max(state[1:3]) > _FRESH
+            key = hashlib.sha256(json.dumps([os.path.realpath(path), *state]).encode())
+            record = self.directory / f"digest-{key.hexdigest()}.json"
+            found = _read_json(record).get("digest")
+            if found is None:
+                now = time.time_ns()
+                found = digest(path)
+                if _state(path) != state:
+                    raise changed_while_read(path)
+                if now - max(state[1:3]) > _FRESH:
+                    with self._explained():
+                        write_json(record, {"digest": found})
+                        self._share(record)
+            return found
 
-        with self._lock(name):
-            known = _read_json(record, list)
-            with ThreadPoolExecutor(os.cpu_count()) as pool:
-                found = list(pool.map(known_or_read, paths))
-            kept = [
-                [os.path.realpath(path), *state, each]
-                for path, (state, each, settled) in zip(paths, found, strict=True)
-                if settled
-            ]
-            if kept != known:
-                with self._explained():
-                    with atomic_write(record) as file:
-                        file.write(json.dumps(kept))
-                    self._share(record)
-        return [each for _, each, _ in found]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            return list(pool.map(cached_or_new, paths))
 
     @contextlib.contextmanager
     def _lock(self, name: str) -> Iterator[None]:
@@ -199,18 +188,18 @@ def _state(path: Path) -> list[int]:
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
-def _read_json(path: Path, kind: type) -> Any:
-    """Returns the content of a file, or an empty one of this kind if it is missing or damaged."""
+def _read_json(path: Path) -> dict[str, Any]:
+    """Returns the object in a file; an empty one if it is missing or damaged."""
     with contextlib.suppress(OSError, ValueError):
         content = json.loads(path.read_bytes())
-        if isinstance(content, kind):
+        if isinstance(content, dict):
             return content
-    return kind()
+    return {}
 
 
 def _read_record(path: Path) -> dict[str, Any] | None:
     """Returns the record of an entry, or `None` if it is missing or the size of a file is wrong."""
-    content = _read_json(path / _RECORD, dict)
+    content = _read_json(path / _RECORD)
     with contextlib.suppress(OSError, KeyError):
         found = {name: (path / name).stat().st_size for name in content["sizes"]}
         if found == content["sizes"]:

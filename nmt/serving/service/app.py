@@ -120,8 +120,11 @@ class Service:
 
     async def _metadata(self, request: Request) -> Response:
         served = self._find(request)
-        name = request.path_params["name"]
-        spec = {"name": name, "signature_name": "", "version": str(served.version)}
+        spec = {
+            "name": request.path_params["name"],
+            "signature_name": "",
+            "version": str(served.version),
+        }
         metadata = {"signature_def": {"signature_def": served.model.metadata}}
         return JSONResponse({"model_spec": spec, "metadata": metadata})
 

@@ -249,7 +249,10 @@ def _refusal(error: Exception) -> Refused:
         said = error.message.partition("assertion failed: [")[2].partition("]")[0]
         return Refused(400, f"the model refuses the inputs: {said or sentence_of(error.message)}")
     if isinstance(error, (tf.errors.ResourceExhaustedError, tf.errors.UnavailableError)):
-        text = "the model does not have enough memory or is busy; try again later"
-        return Refused(503, text, {"Retry-After": "1"})
+        return Refused(
+            503,
+            "the model does not have enough memory or is busy; try again later",
+            {"Retry-After": "1"},
+        )
     _log.error("a model failed: %s: %s", type(error).__name__, str(error)[:1000])
     return Refused(500, "the model failed; the log of the service says why")

@@ -23,7 +23,7 @@ class ServedFunction:
 
     Attributes:
         inputs: Shapes and types of the inputs, by name.
-        outputs: Names of the outputs.
+        outputs: The same of the outputs.
         run: Returns the outputs for inputs. Blocks, and may be called by several threads.
         has_rows: Whether the first dimension of every input counts rows.
         joinable: Whether rows of several requests can be computed together: no other dimension is
@@ -34,7 +34,7 @@ class ServedFunction:
 
     def __init__(self, inputs: Specs, outputs: Specs, run: Callable[[Arrays], Arrays]):
         self.inputs = inputs
-        self.outputs = frozenset(outputs)
+        self.outputs = outputs
         self.run = run
         given = [spec.shape for spec in inputs.values()]
         shapes = [*given, *(spec.shape for spec in outputs.values())]
@@ -68,7 +68,7 @@ class LoadedModel:
         self.metadata = metadata
         self.card = card
         tokens = signatures.get("tokens")
-        told = tokens and tokens.outputs == {"source_tokens", "translation_tokens"}
+        told = tokens and set(tokens.outputs) == {"source_tokens", "translation_tokens"}
         self._tokens = tokens if told else None
 
     def cost(self, function: ServedFunction, inputs: Arrays) -> int:
@@ -117,11 +117,11 @@ def _load_ctranslate2(path: Path, compute_type: str, workers: int) -> LoadedMode
         raise UserError(f"{error.name} is missing; run `pip install -e '.[ctranslate2]'`") from None
     functions = Engine(path, compute_type, workers).functions
     signatures = {name: ServedFunction(*function) for name, function in functions.items()}
-    metadata = {name: _describe(function) for name, function in functions.items()}
+    metadata = {name: _describe(function) for name, function in signatures.items()}
     return LoadedModel(signatures, metadata, read_card(path))
 
 
-def _describe(function: Any) -> dict[str, Any]:
+def _describe(function: ServedFunction) -> dict[str, Any]:
     """Returns a signature of CTranslate2 as the REST API describes those of a SavedModel."""
     info = meta_graph_pb2.SignatureDef(method_name="tensorflow/serving/predict")
     for side, specs in ((info.inputs, function.inputs), (info.outputs, function.outputs)):

@@ -97,8 +97,11 @@ def render(outputs: Arrays, rows: int | None) -> bytes:
 
 def too_large(most: int) -> Refused:
     """Returns the refusal of a body that is too large."""
-    text = f"the body of a request may have {most} bytes; send several requests"
-    return Refused(413, text, {"Connection": "close"})
+    return Refused(
+        413,
+        f"the body of a request may have {most} bytes; send several requests",
+        {"Connection": "close"},
+    )
 
 
 def _read(body: bytes) -> dict[str, Any]:
