@@ -9,7 +9,6 @@ ROOT = Path(__file__).parents[1]
 FOLDERS = ("rmsnorm_tf", "nmt", "patches", "experiments", "benchmarks", "docs", "examples", "tests")
 # Beginnings of paths that do not follow the rules yet.
 UNCLEAN = (
-    "nmt/serving",
 )
 LOOPS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 

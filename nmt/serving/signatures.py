@@ -13,9 +13,8 @@ from ..text.batches import LONGEST, TOKENS, pad
 from ..text.vocabulary import END, Vocabularies
 
 SENTENCES = 128  # limit of the sentences in a slice
-WEIGHTS = (
-    2**20
-)  # limit of the attention weights of a batch, padding included, because their JSON is large
+# Limit of the attention weights of a batch, padding included, because their JSON is large.
+WEIGHTS = 2**20
 _LIMITS = {"sentence_tokens": LONGEST, "slice_sentences": SENTENCES, "slice_tokens": TOKENS}
 _PAIRS = [tf.TensorSpec([None], tf.string, name=name) for name in ("sources", "targets")]
 _PREFIXES = tf.TensorSpec([None], tf.string, name="prefixes")
@@ -59,11 +58,8 @@ class Signatures(tf.Module):
 
     def sentences(self, lengths: Sequence[int]) -> list[bytes]:
         """Returns a text of about this many source tokens for each length, to try the model."""
-        ids = [
-            [2 + i % (self._source_vocabulary.size - 2) for i in range(length)]
-            for length in lengths
-        ]
-        return self._source_vocabulary.decode(tf.ragged.constant(ids, tf.int32)).numpy().tolist()
+        ids = tf.ragged.range(tf.constant(lengths)) % (self._source_vocabulary.size - 2) + 2
+        return self._source_vocabulary.decode(ids).numpy().tolist()
 
     @tf.function(input_signature=_PAIRS[:1], autograph=False)
     def serve(self, sources: tf.Tensor) -> dict[str, tf.Tensor]:

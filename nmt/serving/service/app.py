@@ -247,7 +247,8 @@ class Service:
                 raise Refused(499, "the client left")
             raise Refused(
                 504,
-                f"no result within {self._limits.deadline:g} seconds; send less, or try again later",
+                f"no result within {self._limits.deadline:g} seconds; send less, or try again "
+                "later",
             )
         finally:
             for task in both:

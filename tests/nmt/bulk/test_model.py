@@ -38,10 +38,8 @@ def test_lines_that_the_model_fails_on_are_found():
         lines = draw.choices(
             [b"a", b"b", b"x", Failure("is bad")], weights=[9, 9, 1, 1], k=draw.randrange(40)
         )
-        expected = [
-            FAILS if line == b"x" else line if isinstance(line, Failure) else line.upper()
-            for line in lines
-        ]
+        upper = [line if isinstance(line, Failure) else line.upper() for line in lines]
+        expected = [FAILS if line == b"X" else line for line in upper]
         assert translate_lines(Upper(), lines) == expected
 
 
@@ -84,7 +82,8 @@ def test_a_translation_of_two_lines_is_refused():
     "said, reason",
     [
         (
-            "Graph execution error:\n\nDetected at node A\n<stack traces unavailable>\nno x\n\t [[{{node A}}]]",
+            "Graph execution error:\n\nDetected at node A\n<stack traces unavailable>\nno x\n"
+            "\t [[{{node A}}]]",
             "no x",
         ),
         ("one\ntwo", "one"),

@@ -49,5 +49,7 @@ def write_toy(path):
 
 def words_of(export, *inputs, **options):
     """Returns the words of a command that translates files with an export into the folder `out`."""
-    given = [word for name, value in options.items() for word in (f"--{name}", value)]
-    return ["--export", export, "--input", *inputs, "--output", "out", *given]
+    words = ["--export", export, "--input", *inputs, "--output", "out"]
+    for name, value in options.items():
+        words += [f"--{name}", value]
+    return words

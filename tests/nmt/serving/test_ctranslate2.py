@@ -1,5 +1,6 @@
 """Models of CTranslate2 compute what ours compute."""
 
+import itertools
 import random
 
 import numpy as np
@@ -22,7 +23,7 @@ from tests.nmt.serving.exports import SOURCE, TARGET, make_model
 pytestmark = pytest.mark.slow
 pytest.importorskip("starlette")
 
-PAIRS = [(source.encode(), target.encode()) for source in SOURCE for target in TARGET[:4]]
+PAIRS = [tuple(map(str.encode, pair)) for pair in itertools.product(SOURCE, TARGET[:4])]
 
 
 @pytest.fixture
@@ -104,9 +105,9 @@ def test_signatures_are_those_of_a_savedmodel(both, name):
     served = load_export(models / "toy" / "1").signatures[name]
     assert (set(served.inputs), served.joinable) == (set(given), True)
     expected = function(**{each: tf.constant(texts) for each, texts in given.items()})
-    as_bytes = {k: np.array([x.encode() for x in texts], object) for k, texts in given.items()}
-    found = served.run(as_bytes)
-    assert set(found) == set(expected) == served.outputs
+    as_bytes = {key: list(map(str.encode, texts)) for key, texts in given.items()}
+    found = served.run({key: np.array(texts, object) for key, texts in as_bytes.items()})
+    assert set(found) == set(expected) == set(served.outputs)
     for key, values in expected.items():
         assert found[key].shape == values.shape
         if name in ("score", "tokens") or key in ("source_cut", "counts"):
@@ -164,9 +165,10 @@ def test_costs_and_translations_are_ours(
     assert not save(model, vocabularies, tmp_path / "model")  # there are no SentencePiece files
     engine = ctranslate2.Translator(str(tmp_path / "model"), compute_type="float32")
 
-    sides = zip(vocabularies, zip(*PAIRS, strict=True), strict=True)
+    sources, targets = zip(*PAIRS, strict=True)
     found = engine.score_batch(
-        *([pieces(vocabulary, line) for line in lines] for vocabulary, lines in sides)
+        [pieces(vocabularies.source, line) for line in sources],
+        [pieces(vocabularies.target, line) for line in targets],
     )
     costs = [-sum(each.log_probs) for each in found]
     np.testing.assert_allclose(
