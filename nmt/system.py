@@ -12,11 +12,10 @@ import contextlib
 import hashlib
 import importlib.metadata
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import keras
 import numpy as np
 
 from .config import FILES, Config, read_config
@@ -221,36 +220,25 @@ def reload_weights(system: System, directory: Path) -> list[str]:
     for variable in system.model.variables:
         path = next(filter(left.__contains__, paths_of_weight(variable.path)), None)
         if path:
-            _assign(variable, left.pop(path), rows.get(variable.path))
+            values = left.pop(path).numpy()
+            if variable.path in rows:  # other rows keep their initial values
+                known = rows[variable.path] >= 0
+                found = values[rows[variable.path][known]]
+                values = variable.numpy()
+                values[known] = found
+            variable.assign(values)
     notes = []
     if former != config.normalization:
-        changed = f"its {former} becomes {config.normalization}"
-        notes.append(f"{changed}: {len(left)} weights of {former} are left out")
-    if has_others:
-        notes += _kept_words(system, other)
+        notes.append(
+            f"its {former} becomes {config.normalization}: {len(left)} weights of {former} are "
+            "left out"
+        )
+    for side, words in system.vocabularies._asdict().items() if has_others else ():
+        kept = (_places(words, getattr(other.vocabularies, side)) >= 0).sum()
+        notes.append(
+            f"the vectors of {kept} of {words.size} {side} words are kept; the others are new"
+        )
     return [f"reloads {directory}: {note}" for note in notes]
-
-
-def _kept_words(system: System, other: System) -> Iterator[str]:
-    """Yields how many vectors of words each side keeps of another system."""
-    formers = other.vocabularies._asdict()
-    for side, each in system.vocabularies._asdict().items():
-        kept = (_places(each, formers[side]) >= 0).sum()
-        yield f"the vectors of {kept} of {each.size} {side} words are kept; the others are new"
-
-
-def _assign(variable: keras.Variable, other: keras.Variable, rows: np.ndarray | None) -> None:
-    """Assigns a variable, or the rows of it that the other has.
-
-    Other rows keep their initial values.
-    """
-    if rows is None:
-        variable.assign(other)
-        return
-    values = variable.numpy()
-    known = rows >= 0
-    values[known] = other.numpy()[rows[known]]
-    variable.assign(values)
 
 
 def _rows_of_words(system: System, other: System) -> dict[str, np.ndarray]:

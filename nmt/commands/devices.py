@@ -13,9 +13,9 @@ def describe_devices(dtype: str, processes: int = 1) -> str:
     each = f"{processes} processes, each " if processes > 1 else ""
     gpus = tf.config.list_physical_devices("GPU")
     if gpus:
-        details = [tf.config.experimental.get_device_details(gpu) for gpu in gpus]
-        names = [found.get("device_name", "GPU") for found in details]
-        return f"{each}on {', '.join(names)}, in {dtype}"
+        details = map(tf.config.experimental.get_device_details, gpus)
+        names = ", ".join(found.get("device_name", "GPU") for found in details)
+        return f"{each}on {names}, in {dtype}"
     threads = tf.config.threading.get_intra_op_parallelism_threads() or cores()
     at_once = f"{cores()} cores, {threads} thread{'s' * (threads > 1)} an operation"
     return f"{each}on the CPU ({at_once}), in {dtype}{_why_no_gpu()}"
