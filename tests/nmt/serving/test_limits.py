@@ -8,12 +8,16 @@ import select
 import shutil
 import socket
 import time
+import tracemalloc
 
 import pytest
 
 from tests.nmt.serving.toy import POST, until
 
 pytest.importorskip("starlette")
+
+from nmt.serving.service.limits import Refused
+from nmt.serving.service.rest import unpack
 
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 MIB = 1 << 20
@@ -23,6 +27,11 @@ def with_length(body, more=b""):
     return POST + more + b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
+def in_chunks(body):
+    """Returns a request that is good, with a chunk for each byte."""
+    return CHUNKED + b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
+
+
 def inputs(values):
     return with_length(b'{"inputs": [%s]}' % values)
 
@@ -30,7 +39,7 @@ def inputs(values):
 NAMES = b",".join(b'"%d": 1' % i for i in range(32_000))
 KINDS = {
     "bytes of the head": (b"GET / HTTP/1.1\r\n" + b"X: a\r\n" * 13_650 + b"\r\n", 400),
-    "chunks": (CHUNKED + b"1\r\n \r\n" * 20_480, 400),
+    "chunks": (in_chunks(b'{"inputs": ["%s"]}' % (b"a" * 20_480)), 400),
     "bytes of the body": (with_length(b" " * 10 * MIB), 413),
     "unpacked bytes": (
         with_length(gzip.compress(bytes(10 * MIB)), b"Content-Encoding: gzip\r\n"),
@@ -118,6 +127,22 @@ def test_bodies_that_wait_are_bounded_together_and_given_back(service):
     until(lambda: send(service, with_length(b" " * MIB)) == 400)
     for _ in range(17):
         assert send(service, with_length(b" " * MIB)) == 400
+
+
+def test_rows_are_counted_before_their_values_are_read(service):
+    assert send(service, inputs(b"1," * 512 + b"1")) == 413
+    assert send(service, inputs(b"1," * 511 + b"1")) == 400
+
+
+def test_no_more_is_unpacked_than_the_limit():
+    packed = gzip.compress(bytes(64 * MIB))
+    tracemalloc.start()
+    with pytest.raises(Refused) as refused:
+        unpack(packed, MIB)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert refused.value.status_code == 413
+    assert peak < 8 * MIB
 
 
 def test_the_status_of_each_request_is_counted(service):
