@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
     if config.deterministic:
         tf.config.experimental.enable_op_determinism()
     keras.utils.set_random_seed(config.seed)
-    with exclusive(arguments.model, (KEPT, "valid")) if replicas.is_chief else _without_messages():
+    with exclusive(arguments.model) if replicas.is_chief else _without_messages():
         _train(config, original, arguments.model, replicas)
 
 

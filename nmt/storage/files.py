@@ -8,7 +8,7 @@ import re
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO
 
@@ -67,7 +67,7 @@ def atomic_directory(path: Path) -> Iterator[Path]:
         raise UserError(f"{path} exists already; remove it or give another path")
     missing = [parent for parent in path.parents if not parent.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_abandoned(path.parent)
+    _remove_abandoned(path.parent.iterdir())
     temporary = temporary_path(path)
     temporary.mkdir()
     try:
@@ -148,12 +148,12 @@ def write_json(path: str | os.PathLike, content: Any, *, escaped: bool = True) -
 
 
 @contextlib.contextmanager
-def exclusive(directory: Path, folders: Sequence[str] = ()) -> Iterator[None]:
+def exclusive(directory: Path) -> Iterator[None]:
     """Holds an exclusive lock on a directory, creating it if missing. The OS releases the lock when
     the process exits.
 
-    Removes temporary files that killed processes left there and in those of its `folders` that are
-    no links. On exit, removes the directory if this call created it and it is still empty.
+    Removes temporary files that killed processes left there and in its folders that are no links.
+    On exit, removes the directory if this call created it and it is still empty.
     """
     created = not directory.exists()
     lock = FileLock(directory / _LOCK)
@@ -170,9 +170,7 @@ def exclusive(directory: Path, folders: Sequence[str] = ()) -> Iterator[None]:
             f"{directory} cannot be written to: {error.strerror}; give another directory"
         ) from None
     try:
-        for each in [directory, *(directory / name for name in folders)]:
-            if each is directory or (each.is_dir() and not each.is_symlink()):
-                _remove_abandoned(each)
+        _remove_abandoned(directory.rglob("*"))
         yield
     finally:
         with contextlib.suppress(OSError):
@@ -182,9 +180,9 @@ def exclusive(directory: Path, folders: Sequence[str] = ()) -> Iterator[None]:
         lock.release()
 
 
-def _remove_abandoned(directory: Path) -> None:
-    """Removes temporary files and directories that no process is writing to."""
-    for path in directory.iterdir():
+def _remove_abandoned(paths: Iterable[Path]) -> None:
+    """Removes those that are temporary files and directories and that no process is writing to."""
+    for path in list(paths):
         # Opening a pipe would never end; what a link points to is not ours.
         is_ours = (path.is_file() or path.is_dir()) and not path.is_symlink()
         if is_ours and _TEMPORARY.fullmatch(path.name):

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,7 @@ from .store import Served, Store
 _LOOK_EVERY = 1.0  # seconds between two looks for new versions
 _LARGE = 10_000  # bytes of a request, or values of a response, that are handled in a thread
 _THREADS = 2  # threads for large requests and responses, which keep the event loop from running
+_SWITCH_EVERY = 0.001  # seconds that another thread may keep the event loop from running
 # A body is read to this many times the limit, so that the client gets the answer and no reset.
 _READ_BEFORE_413 = 8
 _CLOSE = {"Connection": "close"}
@@ -60,6 +62,7 @@ class Service:
         self._bodies = Budget(limits.bodies)  # bytes that arrive, wait or are computed
         self._unread = Budget(limits.unread)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="json")
+        self._counting = ThreadPoolExecutor(1, thread_name_prefix="tokens")
         routes = [
             Route("/", page(), methods=["GET"]),
             Route("/healthz", JSONResponse({"status": "alive"}), methods=["GET"]),
@@ -79,6 +82,7 @@ class Service:
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        sys.setswitchinterval(_SWITCH_EVERY)
         async with self._batcher.running():
             watcher = asyncio.create_task(self._watch())
             yield
@@ -180,7 +184,10 @@ class Service:
         """Returns the response to a request, and its number of rows."""
         prediction = await self._aside(len(body), rest.parse, body, model, self._limits)
         signature = prediction.signature
-        cost = await self._aside(len(body), model.cost, signature, prediction.inputs)
+        # TensorFlow may be busy with other inputs, so the event loop does not wait for it.
+        counting = self._counting if len(body) <= _LARGE else self._threads
+        loop = asyncio.get_running_loop()
+        cost = await loop.run_in_executor(counting, model.cost, signature, prediction.inputs)
         most = self._limits.tokens
         if cost > most:
             raise Refused(
