@@ -81,9 +81,11 @@ class Config(  # a dataclass begins with the fields of its last base
 
     def _effective(self, *groups: type) -> dict[str, Any]:
         """Returns the options of groups that have an effect."""
-        names = options_of(*groups)
-        fields = [each for each in dataclasses.fields(self) if each.name in names]
-        return {each.name: getattr(self, each.name) for each in fields if has_effect(each, self)}
+        found = {}
+        for group in groups:
+            fields = [each for each in dataclasses.fields(group) if has_effect(each, self)]
+            found |= {each.name: getattr(self, each.name) for each in fields}
+        return found
 
 
 def options_of(*groups: type) -> list[str]:
@@ -108,11 +110,10 @@ def read_options(path: Path) -> dict[str, Any]:
 def make_config(options: dict[str, Any]) -> Config:
     """Makes a validated configuration of options, those of their `preset`, and defaults."""
     options = complete(Config, options)
-    fields = dataclasses.fields(Config)
-    unknown = sorted(set(options) - {field.name for field in fields})
+    unknown = sorted(options.keys() - options_of(Config))
     if unknown:
         raise UserError("\n".join(map(_unknown, unknown)))
-    for field in fields:
+    for field in dataclasses.fields(Config):
         value = options.get(field.name)
         if isinstance(value, list):
             options[field.name] = from_list(field, value)
@@ -136,9 +137,6 @@ def read_config(directory: Path) -> Config:
 
 
 def _unknown(name: str) -> str:
-    names = [field.name for field in dataclasses.fields(Config)]
-    close = difflib.get_close_matches(name, names, 1)
-    hint = "`python -m nmt train --help` lists the options"
-    if close:
-        hint = f"did you mean {close[0]}?"
+    close = difflib.get_close_matches(name, options_of(Config), 1)
+    hint = f"did you mean {close[0]}?" if close else "`python -m nmt train --help` lists them"
     return f"unknown option {name}; {hint}"

@@ -70,8 +70,8 @@ def conflicts(config: Any) -> Iterator[str]:
             yield f"--rnn_dec_high_transition_depth {without_effect}"
         if config.rnn_dec_deep_context:
             yield f"--rnn_dec_deep_context {without_effect}"
-    center = config.layer_normalization_center
-    if center is not None and not may_center(config.layer_normalization_type):
+    has_center = config.layer_normalization_center is not None
+    if has_center and not may_center(config.layer_normalization_type):
         kinds = ", ".join(filter(may_center, KINDS))
         yield f"--layer_normalization_center needs --layer_normalization_type {kinds}; leave it out"
     if config.reload_training_progress and not config.reload:

@@ -41,8 +41,10 @@ def main() -> None:
         sys.exit(130)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        bring = "`pip install -e '.[bulk]'` in an environment of its own brings it"
-        _say(f"{package} is missing; {bring}, see docs/bulk.md")
+        _say(
+            f"{package} is missing; `pip install -e '.[bulk]'` in an environment of its own brings "
+            "it, see docs/bulk.md"
+        )
     except (UserError, OSError) as error:
         _say(str(error))
     sys.exit(2)

@@ -39,8 +39,10 @@ def find_shards(patterns: list[str], output: str) -> list[Shard]:
         shards = [Shard(storage.plain(each.path), storage.state(each), output) for each in matched]
         for shard in shards:
             if found.setdefault(shard.name, shard).source != shard.source:
-                both = f"{found[shard.name].source} and {shard.source}"
-                raise UserError(f"{both} have the same name; translate them into different folders")
+                raise UserError(
+                    f"{found[shard.name].source} and {shard.source} have the same name; translate "
+                    "them into different folders"
+                )
             if "://" not in shard.source and os.path.isdir(shard.source):
                 raise UserError(
                     f"{shard.source} is a folder; give files, or a pattern in quotes: "
@@ -70,8 +72,10 @@ def prepare_output(job: Job) -> None:
             f"{job.output} has translations of another export; give another output folder"
         )
     if before.get("max_bytes") != job.max_bytes:
-        made = f"has translations with --max_bytes {before.get('max_bytes')}"
-        raise UserError(f"{job.output} {made}; give that, or another output folder")
+        raise UserError(
+            f"{job.output} has translations with --max_bytes {before.get('max_bytes')}; give that, "
+            "or another output folder"
+        )
 
 
 def missing(job: Job, shards: list[Shard]) -> tuple[list[Shard], list[Shard]]:

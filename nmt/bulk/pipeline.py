@@ -146,9 +146,9 @@ def pipeline_options(words: list[str]) -> PipelineOptions:
     """Returns the options of Beam. Only a runner on this machine can tell which are unknown."""
     options = PipelineOptions(words)
     if on_this_machine(options):
-        known = options.get_all_options()
         given = options.get_all_options(retain_unknown_options=True)
-        if unknown := sorted(given.keys() - known.keys()):
+        unknown = sorted(given.keys() - options.get_all_options().keys())
+        if unknown:
             raise UserError(
                 f"--{unknown[0]} is neither an option of this program nor of Beam; see --help"
             )

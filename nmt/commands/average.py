@@ -30,7 +30,8 @@ def run(arguments: argparse.Namespace) -> None:
     sums = [np.zeros(variable.shape) for variable in variables]  # float64
     for path in checkpoints:
         load_checkpoint(path, variables, system.reload_fingerprint)
-        sums = [total + variable.numpy() for total, variable in zip(sums, variables, strict=True)]
+        for total, variable in zip(sums, variables, strict=True):
+            total += variable.numpy()
     for variable, total in zip(variables, sums, strict=True):
         variable.assign(total / len(checkpoints))
     with atomic_directory(arguments.to) as directory:

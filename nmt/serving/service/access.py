@@ -87,8 +87,8 @@ class AccessMiddleware:
     def _check(self, scope: Scope, headers: Headers) -> None:
         """Raises `Refused` unless the request may be answered."""
         has_one_end = "content-length" not in headers and scope["http_version"] == "1.1"
-        framing = "transfer-encoding" in headers and not has_one_end
-        if framing or not scope["raw_path"].startswith(b"/"):
+        is_chunked = "transfer-encoding" in headers
+        if (is_chunked and not has_one_end) or not scope["raw_path"].startswith(b"/"):
             # A proxy in front may take such a request for another one, or for two.
             raise Refused(
                 400,

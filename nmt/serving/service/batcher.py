@@ -148,9 +148,8 @@ class Batcher:
             self._idle += 1
             self._running -= places
             self._expected = self._share(places)
-            ended = time.monotonic()
-            wait = min(_LONGEST_WAIT, (ended - begun) / 20)
-            self._wait_until = ended + max(self._limits.batch_wait, wait)
+            wait = min(_LONGEST_WAIT, (time.monotonic() - begun) / 20)
+            self._wait_until = time.monotonic() + max(self._limits.batch_wait, wait)
             del pieces  # else they keep their model in memory until the next batch
 
     async def _until_enough_wait(self) -> None:
@@ -201,13 +200,11 @@ class Batcher:
                     if not piece.result.done():  # else its caller has left
                         await self._compute([piece])
                 return
-            results = [_refusal(error)]
+            if not pieces[0].result.done():
+                pieces[0].result.set_exception(_refusal(error))
+            return
         for piece, result in zip(pieces, results, strict=True):
-            if piece.result.done():  # its caller has left
-                continue
-            if isinstance(result, Refused):
-                piece.result.set_exception(result)
-            else:
+            if not piece.result.done():  # else its caller has left
                 piece.result.set_result(result)
 
 

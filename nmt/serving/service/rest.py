@@ -63,8 +63,10 @@ def parse(body: bytes, model: LoadedModel, limits: Limits) -> Prediction:
     name = request.get("signature_name", "")
     signature = model.signatures.get(name or "serving_default") if isinstance(name, str) else None
     if signature is None:
-        known = ", ".join(sorted(model.signatures))
-        _refuse(f"there is no signature {_short(name)}; the model has {known}")
+        _refuse(
+            f"there is no signature {_short(name)}; the model has "
+            f"{', '.join(sorted(model.signatures))}"
+        )
     if signature.unusable:
         _refuse(f"this signature cannot be served: {signature.unusable}, which JSON does not have")
     read = _columns if by_row else _named
@@ -106,8 +108,11 @@ def too_large(most: int) -> Refused:
 
 def _read(body: bytes) -> dict[str, Any]:
     try:
-        text = body.decode("utf-8-sig")  # TensorFlow Serving skips a byte order mark too
-        request = json.loads(text, parse_constant=np.float64, object_pairs_hook=_unique)
+        request = json.loads(
+            body.decode("utf-8-sig"),  # TensorFlow Serving skips a byte order mark too
+            parse_constant=np.float64,
+            object_pairs_hook=_unique,
+        )
     except UnicodeDecodeError:
         _refuse("the body is not UTF-8")
     except RecursionError:
