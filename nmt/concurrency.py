@@ -1,4 +1,4 @@
-"""Work on all cores: in threads if it releases the GIL, as TensorFlow's does, or in processes."""
+"""Uses all cores: by threads for work that releases the GIL, as TensorFlow's, or by processes."""
 
 import collections
 import contextlib

@@ -1,4 +1,4 @@
-"""The configuration of a training.
+"""Reads and checks the configuration of a training.
 
 Every option is declared once, under its name in Nematus if Nematus has it: those of a model in
 `config_model.py`, the others in `config_training.py`. `commands/options.py` makes the command line

@@ -1,4 +1,4 @@
-"""The options of a model: its architecture, which a checkpoint must match."""
+"""Declares the options of a model."""
 
 import os
 from dataclasses import dataclass

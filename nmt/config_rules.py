@@ -1,4 +1,4 @@
-"""Presets, defaults that follow from other options, and conflicts between options."""
+"""Applies presets and defaults that follow from other options, and finds conflicts."""
 
 import dataclasses
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The options of a training besides its model, in groups by what happens when it resumes."""
+"""Declares the other options of a training, in groups by what happens when it resumes."""
 
 from dataclasses import dataclass
 

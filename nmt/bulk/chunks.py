@@ -1,4 +1,4 @@
-"""Shards, the chunks that they are translated in, files of these, and reports."""
+"""Splits shards into chunks of lines; reads and writes chunks and reports."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""What a job has to do: its shards, and what is in the output folder already."""
+"""Finds the shards of a job, and those that its output folder has already."""
 
 import hashlib
 import os

@@ -36,8 +36,7 @@ class ModelError(Exception):
 
 
 class Model:
-    """An export in a process of its own. If a line kills that process, the next call starts another
-    one.
+    """Calls an export in a process of its own. If a line kills it, the next call starts another.
 
     Args:
         seconds: Longest time for a call, which loads the export if need be.

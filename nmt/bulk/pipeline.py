@@ -1,5 +1,4 @@
-"""The pipeline: shards into chunks, chunks through the model, translated chunks into shards, shards
-into a report.
+"""Builds and runs the pipeline: splits shards, translates chunks, joins shards, reports.
 
 Each step may run twice for the same element, as runners repeat what failed. A step writes whole
 files under names that stand for their content, so it finds what an earlier attempt has written.

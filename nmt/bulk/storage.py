@@ -1,4 +1,4 @@
-"""Files as Beam reads and writes them: local, or in an object store."""
+"""Reads and writes files through Beam: local, or in an object store."""
 
 import gzip
 import io

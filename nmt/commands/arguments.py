@@ -1,4 +1,4 @@
-"""Command-line arguments that several commands share, and messages to the user."""
+"""Adds arguments that several commands share, and words mistakes for users."""
 
 import argparse
 import contextlib

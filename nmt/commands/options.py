@@ -1,4 +1,4 @@
-"""The options of each command of `python -m nmt`.
+"""Declares the options of each command of `python -m nmt`.
 
 Each function here adds the options of a command to a parser, and its docstring is the help. The
 module of the same name runs it; it is imported after the command line has been read, because

@@ -1,4 +1,4 @@
-"""The command line of `python -m nmt`."""
+"""Parses the command line of `python -m nmt`."""
 
 import argparse
 import contextlib

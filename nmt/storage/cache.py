@@ -1,4 +1,4 @@
-"""A cache of what takes long to compute: files that are made once, and the digests of other files.
+"""Caches what takes long to compute: files that are made once, and the digests of other files.
 
 All of it can be computed again: what is missing or cut off is made anew, and all may be deleted.
 Several processes may use it at a time. What one of them computes, the others wait for.

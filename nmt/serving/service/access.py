@@ -1,4 +1,4 @@
-"""Who may call the service, and with which requests."""
+"""Checks who calls the service: host, key, content type and framing of each request."""
 
 import contextlib
 import hmac

@@ -1,4 +1,4 @@
-"""The routes of the service."""
+"""Routes requests, and answers each within its limits."""
 
 import asyncio
 import contextlib

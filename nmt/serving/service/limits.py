@@ -1,4 +1,4 @@
-"""The limits of the service, refusals, and budgets that all requests share."""
+"""Defines the limits of the service, refusals, and budgets that all requests share."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

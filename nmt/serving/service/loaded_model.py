@@ -1,4 +1,4 @@
-"""A version of a model in memory."""
+"""Loads a version of a model, as functions of named arrays."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

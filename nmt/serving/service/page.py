@@ -1,4 +1,4 @@
-"""The page of the service."""
+"""Serves the page, with a policy for its script and style."""
 
 import base64
 import hashlib

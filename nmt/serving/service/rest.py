@@ -1,4 +1,4 @@
-"""The JSON of TensorFlow Serving's REST API: requests to arrays, arrays to responses.
+"""Parses and writes the JSON of TensorFlow Serving's REST API.
 
 Row form has a list `instances` and gives `predictions`. Column form has `inputs` and gives
 `outputs`. Bytes that are not UTF-8 are written as `{"b64": "..."}`.

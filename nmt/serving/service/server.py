@@ -1,4 +1,4 @@
-"""The service as a process: listens, and ends in order."""
+"""Runs the service as a process: listens, serves, and ends in order."""
 
 import contextlib
 import functools

@@ -1,4 +1,4 @@
-"""The models of a folder of `NAME/VERSION` folders: the newest version of each that can be loaded.
+"""Loads the newest version of each model in a folder of `NAME/VERSION` folders, again and again.
 
 A new version is loaded when its files have stopped changing, then replaces the old one; so is the
 served version if its files change. A version that cannot be loaded is tried again when its files
