@@ -45,14 +45,11 @@ def _is_large(model: Path) -> bool:
     """
     with contextlib.suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
         if (model / "config.json").exists():
-            return _read_json(model / "config.json")["state_size"] >= LARGE
-        states = _read_json(model / "assets.extra" / "model.json")["sizes"]["state"]
+            return json.loads((model / "config.json").read_text("utf-8"))["state_size"] >= LARGE
+        card = json.loads((model / "assets.extra" / "model.json").read_text("utf-8"))
+        states = card["sizes"]["state"]
         return max(states if isinstance(states, list) else [states]) >= LARGE
     return False
-
-
-def _read_json(path: Path) -> dict:
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 _M_TRIM_THRESHOLD = -1  # of malloc.h

@@ -48,13 +48,14 @@ class Signatures(tf.Module):
     @property
     def functions(self) -> dict[str, tf.types.experimental.PolymorphicFunction]:
         """The functions by the names of their signatures."""
-        functions = {
+        return {
             "serving_default": self.serve,
             "n_best": self.n_best,
             "with_prefix": self.with_prefix,
+            "score": self.score,
+            "tokens": self.tokens,
+            **({"attention": self.attention} if self._attend else {}),
         }
-        functions |= {"score": self.score, "tokens": self.tokens}
-        return functions | ({"attention": self.attention} if self._attend else {})
 
     def sentences(self, lengths: Sequence[int]) -> list[bytes]:
         """Returns a text of about this many source tokens for each length, to try the model."""
