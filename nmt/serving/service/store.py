@@ -98,8 +98,9 @@ class Store:
     @property
     def broken(self) -> dict[tuple[str, int], str]:
         """Why versions of models are refused."""
-        failed = self._failures.keys() & self._files.keys()
-        return {(path.parent.name, int(path.name)): self._failures[path].why for path in failed}
+        failures = dict(self._failures)  # another thread may be in `refresh`
+        versions = failures.keys() & self._files.keys()
+        return {(path.parent.name, int(path.name)): failures[path].why for path in versions}
 
     def find(self, name: str, version: str | None) -> Served:
         """Returns a model with its version; `None` is the newest version."""
@@ -130,6 +131,8 @@ class Store:
                     try:
                         if any((path / name).is_file() for name in MODEL_FILES):
                             found[path] = _files(path)
+                            if path in self._failures and not self._failures[path].files:
+                                del self._failures[path]  # it can be read again
                     except OSError as error:
                         found[path] = None
                         self._fail(path, f"{path} cannot be read: {error.strerror}")
