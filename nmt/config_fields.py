@@ -106,7 +106,8 @@ def mistake(field: dataclasses.Field, value: Any) -> str | None:
     if not field.metadata["ok"](value):
         return f"{name} is {short(value)}; it must be {field.metadata['allowed']}"
     if any(map(is_absurd, value if isinstance(value, tuple) else (value,))):
-        return f"{name} is {short(value)}; a number must be 0 or from {LEAST:g} to {MOST} in size"
+        size = f"a number must have a size from {LEAST:g} to {MOST}, or be 0"
+        return f"{name} is {short(value)}; {size}"
     return None
 
 
@@ -161,7 +162,8 @@ def read_yaml(path: Path, fields: Iterable[dataclasses.Field]) -> dict[str, Any]
     import yaml
 
     try:
-        options = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        options = yaml.load(text, yaml.BaseLoader)  # all values are texts
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, yaml.YAMLError, RecursionError) as error:
@@ -169,18 +171,26 @@ def read_yaml(path: Path, fields: Iterable[dataclasses.Field]) -> dict[str, Any]
     if not isinstance(options, dict):
         raise UserError(f"{path} must hold options, each as `name: value`")
     for field in fields:
-        if _kinds(field)[0] in (float, tuple[float, ...]) and field.name in options:
-            value = options[field.name]
-            is_list = isinstance(value, list)
-            options[field.name] = list(map(_number, value)) if is_list else _number(value)
+        if field.name in options:
+            options[field.name] = _from_text(field, options[field.name])
     return options
 
 
-def _number(value: Any) -> Any:
-    """Converts a number that YAML takes for a text, as 1e-4."""
-    with contextlib.suppress(ValueError):
-        return float(value) if isinstance(value, str) else value
-    return value
+def _from_text(field: dataclasses.Field, value: Any) -> Any:
+    """Converts the text of an option, or a list of texts; one that is wrong stays as it is."""
+    kind = _kinds(field)[0]
+    kind = typing.get_args(kind)[0] if typing.get_origin(kind) is tuple else kind
+
+    def convert(text: Any) -> Any:
+        if not isinstance(text, str):
+            return text
+        with contextlib.suppress(ValueError, TypeError):
+            return _FLAGS.get(text.lower(), text) if kind is bool else kind(text)
+        return text
+
+    if isinstance(value, list):
+        return [convert(each) for each in value]
+    return None if is_optional(field) and value in _NONE else convert(value)
 
 
 def _kinds(field: dataclasses.Field) -> tuple[type, ...]:
@@ -200,6 +210,9 @@ def _fits(kind: type, value: Any) -> bool:
     return type(value) is kind
 
 
+# What YAML writes for a value that is not given, and for flags.
+_NONE = ("", "~", "null")
+_FLAGS = dict.fromkeys(("true", "yes", "on"), True) | dict.fromkeys(("false", "no", "off"), False)
 # Types of options -> how messages call them. Other types have their own names.
 _DESCRIBED = {
     float: "a finite number",

@@ -10,11 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from prometheus_client import (
+    CONTENT_TYPE_LATEST,
     Counter,
     Gauge,
     Histogram,
     disable_created_metrics,
-    make_asgi_app,
+    generate_latest,
 )
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -67,7 +68,7 @@ class Service:
             Route("/", page(), methods=["GET"]),
             Route("/healthz", JSONResponse({"status": "alive"}), methods=["GET"]),
             Route("/readyz", self._ready),
-            Route("/metrics", make_asgi_app(), methods=["GET"]),
+            Route("/metrics", _show_metrics),
             Route("/v1/models", self._models),
         ]
         for path in ("/v1/models/{name}", "/v1/models/{name}/versions/{version}"):
@@ -274,6 +275,10 @@ async def _left(request: Request) -> None:
     """Returns when the client closes the connection."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+async def _show_metrics(_: Request) -> Response:
+    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
 
 async def _say_failed(_: Request, error: Exception) -> Response:

@@ -92,7 +92,7 @@ class Store:
         self._collect()
         for name, paths in versions.items():
             for path in paths:
-                if self._serve(name, path, self._files[path] == before.get(path)):
+                if self._serve(name, path, self._files[path] in before.values()):
                     break
 
     @property
