@@ -8,8 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("rmsnorm_tf", "nmt", "patches", "experiments", "benchmarks", "docs", "examples", "tests")
 # Beginnings of paths that do not follow the rules yet.
-UNCLEAN = (
-)
+UNCLEAN = ()
 LOOPS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 

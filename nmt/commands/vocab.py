@@ -5,7 +5,6 @@ import itertools
 
 from ..messages import log
 from ..storage.files import atomic_write
-from ..text.parallel_text import Files
 from ..text.sentencepiece_training import changed_characters, train_sentencepiece
 from ..text.vocabulary import load_vocabulary
 
