@@ -19,52 +19,46 @@ def outside(project):
     return file
 
 
-def link_out(project, outside):
-    project.file.unlink()
-    project.file.symlink_to(outside)
+def make_pipe(file):
+    file.unlink()
+    os.mkfifo(file)
 
 
-def link_folder_out(project, outside):
-    (project.root / "nmt").rename(outside.parent / "elsewhere")
-    (project.root / "nmt").symlink_to(outside.parent / "elsewhere")
+def link(target):
+    def spoil(file):
+        file.unlink()
+        file.symlink_to(target)
+
+    return spoil
 
 
-def link_to_nothing(project, outside):
-    project.file.unlink()
-    project.file.symlink_to(project.root / "nothing.py")
+def link_folder_out(file):
+    folder = file.parent
+    folder.rename(folder.parents[1] / "elsewhere")
+    folder.symlink_to(folder.parents[1] / "elsewhere")
 
 
-def link_in_a_loop(project, outside):
-    project.file.unlink()
-    project.file.symlink_to(project.file.name)
-
-
-def link_to_a_folder(project, outside):
-    project.file.unlink()
-    project.file.symlink_to(project.root / "patches")
-
-
-def pipe(project, outside):
-    project.file.unlink()
-    os.mkfifo(project.file)
+SPOILED = {
+    "link out": link("../../outside.py"),
+    "folder that is a link out": link_folder_out,
+    "link to nothing": link("nothing.py"),
+    "link in a loop": link("normalization.py"),
+    "link to a folder": link("../patches"),
+    "pipe": make_pipe,
+}
 
 
 @pytest.mark.parametrize("command", ["status", "check", "apply", "revert"])
-@pytest.mark.parametrize(
-    "spoil",
-    [link_out, link_folder_out, link_to_nothing, link_in_a_loop, link_to_a_folder, pipe],
-    ids=lambda f: f.__name__,
-)
+@pytest.mark.parametrize("spoil", SPOILED.values(), ids=SPOILED)
 def test_what_is_no_file_of_the_tree_is_refused(project, outside, spoil, command):
     text = outside.read_bytes()
-    spoil(project, outside)
-    before = {path: path.lstat() for path in project.root.parent.rglob("*")}
+    spoil(project.file)
+    before = set(project.root.parent.rglob("*"))
     result = project.apply(command)
     assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
-    assert "nmt/normalization.py is no regular file" in result.stderr
-    assert "replace it" in result.stderr
+    assert "normalization.py is no regular file" in result.stderr
     assert outside.read_bytes() == text
-    assert {path: path.lstat() for path in project.root.parent.rglob("*")}.keys() == before.keys()
+    assert set(project.root.parent.rglob("*")) == before
 
 
 @pytest.mark.parametrize("command", ["apply", "revert"])
@@ -77,15 +71,11 @@ def test_a_link_in_the_place_of_an_added_file_is_refused(v03, command, leads_to)
     module.unlink()
     module.symlink_to(leads_to)
     result = v03.apply(command)
-    assert (result.returncode, "nematus/rmsnorm.py is no regular file" in result.stderr) == (
-        2,
-        True,
-    )
-    assert (
-        module.is_symlink()
-        and (v03.root / "outside").exists()
-        and not (v03.root / "nothing").exists()
-    )
+    assert result.returncode == 2
+    assert "rmsnorm.py is no regular file" in result.stderr
+    assert module.is_symlink()
+    assert (v03.root / "outside").exists()
+    assert not (v03.root / "nothing").exists()
 
 
 @pytest.mark.parametrize("name", [".normalization.py.patched", ".patched-abcd1234"])

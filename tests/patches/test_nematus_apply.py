@@ -58,33 +58,8 @@ def test_equals_git(tree, around):
     assert tree.snapshot() == before
 
 
-@pytest.mark.usefixtures("git")
-def test_other_edits_in_the_tree_are_kept(tree):
-    tree.git("init", "--quiet")
-    tree.git("add", ".")
-    tree.git("commit", "--quiet", "--message", "all")
-    (tree.root / "nematus/score.py").write_text("edited\n")
-    (tree.root / "nematus/untracked.py").write_text("new\n")
-    before = tree.git("status", "--porcelain")
-    assert tree.apply("apply").returncode == 0
-    assert tree.git("status", "--porcelain") != before
-    assert tree.apply("revert").returncode == 0
-    assert tree.git("status", "--porcelain") == before
-
-
 def test_status_says_that_master_already_has_rmsnorm(tree):
     assert ("already has rmsnorm" in tree.apply("status").stdout) == (tree.version == "master")
-
-
-def test_stops_after_the_module(v03):
-    for command, through, state in [
-        ("apply", "add-module", "applied 1 of 2"),
-        ("revert", "add-rmsnorm", "nothing to do"),
-        ("apply", "add-rmsnorm", "applied 2 of 2"),
-        ("revert", "add-rmsnorm", "applied 1 of 2"),
-    ]:
-        assert v03.apply(command, "--through", through).stdout.endswith(f"{state}\n")
-    assert (v03.root / MODULE).exists()
 
 
 @pytest.mark.parametrize("command", ["apply", "revert"])

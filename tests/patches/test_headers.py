@@ -1,4 +1,4 @@
-"""The patches for Nematus: complete headers, a chain of ids, and no line of Nematus."""
+"""All patches: complete headers, small changes, a chain of ids, and no line of Nematus."""
 
 import ast
 import hashlib
@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 PATCHES = Path(__file__).resolve().parents[2] / "patches"
-ALL = sorted(PATCHES.glob("nematus-*/*.patch"))
-SERIES = sorted(PATCHES.glob("nematus-*/series"))
+ALL = sorted(PATCHES.glob("*/*.patch"))
+NEMATUS = sorted(PATCHES.glob("nematus-*/*.patch"))
+SERIES = sorted(PATCHES.glob("*/series"))
 ABSENT = "0" * 40
 
 FIELDS = [
@@ -22,7 +23,7 @@ FIELDS = [
     r"How to test: .+",
 ]
 FILE = re.compile(
-    r"diff --git a/(?P<path>nematus/\w+\.py) b/(?P=path)\n"
+    r"diff --git a/(?P<path>(?:nematus|nmt)/\w+\.py) b/(?P=path)\n"
     r"(?P<added>new file mode 100644\n)?"
     r"index (?P<before>[0-9a-f]{40})\.\.(?P<after>[0-9a-f]{40})(?: 100644| 100755)?\n"
     r"--- (?:a/(?P=path)|/dev/null)\n"
@@ -49,39 +50,49 @@ def series(file):
     return [line for line in file.read_text().splitlines() if not line.startswith("#")]
 
 
-@pytest.mark.parametrize("patch", ALL, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_a_patch_is_complete_and_only_inserts_few_lines(patch):
+def name_of(path):
+    return f"{path.parent.name}/{path.name}"
+
+
+@pytest.mark.parametrize("patch", ALL, ids=name_of)
+def test_a_patch_has_a_complete_header_and_only_adds_few_lines(patch):
     text = patch.read_bytes().decode("ascii")
     for field in FIELDS:
         assert len(re.findall(f"^{field}$", text, re.M)) == 1, field
-    message, *parts = re.split(r"^(?=diff --git )", text, flags=re.M)
-    assert parts
-    inserted = 0
+    lines = text[text.index("\n@@ ") :].splitlines()
+    added = [line for line in lines if re.match(r"\+(?!\+\+ )", line)]
+    assert 0 < len(added) <= {"nmt": 16, "nematus-common": 130}.get(patch.parent.name, 40)
+    assert not [line for line in lines if re.match("-(?!-- )", line)]
+
+
+@pytest.mark.parametrize("patch", NEMATUS, ids=name_of)
+def test_a_patch_of_nematus_has_no_line_of_it_and_says_where_each_hunk_belongs(patch):
+    message, *parts = re.split(r"^(?=diff --git )", patch.read_text(), flags=re.M)
     for part in parts:
         header, *hunks = re.split(r"^@@ -\d+,0 \+\d+(?:,\d+)? @@\n", part, flags=re.M)
         file = FILE.fullmatch(header)
         assert file, header
         places = re.findall(rf"^Where: {file['path']}: .+$", message, re.M)
         assert len(places) == len(hunks) or file["added"]
-        lines = "".join(hunks).splitlines()
-        assert all(line.startswith("+") for line in lines)
-        inserted += len(lines)
-    assert 0 < inserted <= (130 if patch.name == "add-module.patch" else 40)
+        assert all(line.startswith("+") for line in "".join(hunks).splitlines())
 
 
 @pytest.mark.parametrize("file", SERIES, ids=lambda path: path.parent.name)
-def test_a_series_names_its_version_and_its_patches_make_a_chain(file):
+def test_a_series_lists_its_patches_which_make_a_chain(file):
     version = file.parent.name.partition("-")[2]
     names = series(file)
-    assert re.match(rf"# Nematus {version}, commit [0-9a-f]{{40}}\n", file.read_text())
-    assert names[0] == "../nematus-common/add-module.patch"
-    assert sorted(names[1:]) == sorted(path.name for path in file.parent.glob("*.patch"))
+    if version:
+        assert re.match(rf"# Nematus {version}, commit [0-9a-f]{{40}}\n", file.read_text())
+        assert names[0] == "../nematus-common/add-module.patch"
+    assert sorted(names[bool(version) :]) == sorted(
+        path.name for path in file.parent.glob("*.patch")
+    )
     assert breaks([(file.parent / name).read_text() for name in names]) == []
 
 
 def test_no_file_of_one_version_is_mistaken_for_another():
     known = {}
-    for file in SERIES:
+    for file in PATCHES.glob("nematus-*/series"):
         for path, states in ids((file.parent / series(file)[1]).read_text()).items():
             for state in states:
                 assert known.setdefault((path, state), file) == file
