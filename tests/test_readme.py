@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("scipy")
-
 from benchmarks import tables
 
 ROOT = Path(__file__).parents[1]

@@ -2,8 +2,6 @@ import json
 
 import pytest
 
-pytest.importorskip("matplotlib")
-
 from experiments.overview import RESULTS, overview
 
 

@@ -8,10 +8,6 @@ import sys
 import numpy as np
 import pytest
 
-pytest.importorskip("matplotlib")
-pytest.importorskip("scipy")
-
-
 from experiments import publish as command
 from experiments.overview import RESULTS
 from experiments.publish import ARCHIVE, publish, read_archive, unpack, write_archive

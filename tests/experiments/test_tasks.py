@@ -9,10 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip("matplotlib")
-pytest.importorskip("scipy")
-
 from scipy import sparse
 
 from experiments.data_sets.arrays import Labelled, Parts

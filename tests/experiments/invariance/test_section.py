@@ -1,7 +1,5 @@
 import pytest
 
-pytest.importorskip("matplotlib")
-
 from experiments.invariance.task import INVARIANCES, section
 
 BOUND = 1e-14

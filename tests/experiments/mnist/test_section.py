@@ -1,10 +1,5 @@
 from dataclasses import replace
 
-import pytest
-
-pytest.importorskip("matplotlib")
-pytest.importorskip("scipy")
-
 from experiments.mnist.task import EXPERIMENT
 from experiments.runs.learning import claims_section, learning_section
 from experiments.runs.run import Condition, Run, Setting

@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("scipy")
-
 from experiments.order_embeddings.data import CAPTIONS, LONGEST, read_corpus
 from nmt.errors import UserError
 from tests.experiments.order_embeddings.conftest import SIZES

@@ -2,8 +2,6 @@ import keras
 import numpy as np
 import pytest
 
-pytest.importorskip("scipy")
-
 from experiments.order_embeddings.model import MARGIN, build_model, order_loss, order_penalties
 from experiments.order_embeddings.task import retrieval_scores
 from experiments.runs.kinds import CELL_CONDITIONS

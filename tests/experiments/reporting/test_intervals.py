@@ -1,8 +1,6 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("scipy")
-
 from experiments.reporting.intervals import (
     Interval,
     equality_power,

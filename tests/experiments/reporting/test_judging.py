@@ -2,10 +2,6 @@ import math
 from dataclasses import replace
 
 import pytest
-
-pytest.importorskip("matplotlib")
-pytest.importorskip("scipy")
-
 from matplotlib.figure import Figure
 
 from experiments.reporting.differences import differences_section

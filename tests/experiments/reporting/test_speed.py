@@ -1,9 +1,5 @@
 import numpy as np
 import pytest
-
-pytest.importorskip("matplotlib")
-pytest.importorskip("scipy")
-
 from matplotlib.figure import Figure
 
 from experiments.reporting.speed import AGAIN, Timed, checks_of, speed_section

@@ -1,7 +1,5 @@
 import pytest
 
-pytest.importorskip("matplotlib")
-
 from experiments.reporting.styles import KINDS, OTHERS, styles
 from experiments.translation.corpus import read_corpus
 from experiments.translation.schedule import read_conditions

@@ -3,8 +3,6 @@ from dataclasses import replace
 
 import pytest
 
-pytest.importorskip("matplotlib")
-
 from experiments.reporting.section import Claim, Section
 from experiments.reporting.writer import write_report
 

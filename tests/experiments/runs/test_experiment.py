@@ -1,9 +1,6 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("matplotlib")
-pytest.importorskip("scipy")
-
 from experiments.reporting.speed import AGAIN, PROCESSES
 from experiments.runs import experiment
 from experiments.runs.experiment import Experiment, order, time_updates, train

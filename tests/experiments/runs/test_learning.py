@@ -1,10 +1,6 @@
 import math
 
 import pytest
-
-pytest.importorskip("matplotlib")
-pytest.importorskip("scipy")
-
 from matplotlib.figure import Figure
 
 from experiments.reporting.judging import Hypothesis

@@ -1,8 +1,4 @@
 import pytest
-
-pytest.importorskip("matplotlib")
-pytest.importorskip("scipy")
-
 from matplotlib.figure import Figure
 
 from experiments.reporting.speed import AGAIN

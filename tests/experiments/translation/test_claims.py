@@ -2,8 +2,6 @@ import math
 
 import pytest
 
-pytest.importorskip("scipy")
-
 from experiments.reporting.judging import Hypothesis
 from experiments.translation.claims import HYPOTHESES, questions
 from experiments.translation.condition import Condition

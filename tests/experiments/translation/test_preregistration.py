@@ -6,9 +6,6 @@ from functools import partial
 
 import pytest
 
-pytest.importorskip("matplotlib")
-pytest.importorskip("scipy")
-
 from experiments.translation import task
 from experiments.translation.baseline import Store
 from experiments.translation.corpus import read_corpus

@@ -5,9 +5,6 @@ from dataclasses import asdict, replace
 
 import pytest
 
-pytest.importorskip("matplotlib")
-
-
 from experiments import __main__ as command
 from experiments.publish import read_archive, unpack
 from experiments.reporting.speed import PROCESSES

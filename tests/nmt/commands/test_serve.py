@@ -2,10 +2,6 @@
 
 import socket
 
-import pytest
-
-pytest.importorskip("starlette")
-
 
 def test_mistakes_are_one_line(run, tmp_path):
     status, _, said = run("serve", "absent")

@@ -4,10 +4,7 @@ import asyncio
 import threading
 
 import numpy as np
-import pytest
 import tensorflow as tf
-
-pytest.importorskip("starlette")
 
 from nmt.serving.service.batcher import Batcher
 from nmt.serving.service.limits import Limits

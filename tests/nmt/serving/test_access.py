@@ -6,8 +6,6 @@ import socket
 
 import pytest
 
-pytest.importorskip("starlette")
-
 from nmt.errors import UserError
 from nmt.serving.service.access import read_key
 

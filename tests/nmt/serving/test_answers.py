@@ -4,8 +4,6 @@ import asyncio
 
 import pytest
 
-pytest.importorskip("starlette")
-
 from nmt.serving.service.limits import PIECE, Answer, Budget, Refused
 
 

@@ -6,8 +6,6 @@ import weakref
 import numpy as np
 import pytest
 
-pytest.importorskip("starlette")
-
 from nmt.serving.service.limits import Refused
 from tests.nmt.serving.batching import Doubling, ask, with_batcher
 

@@ -2,10 +2,6 @@
 
 import asyncio
 
-import pytest
-
-pytest.importorskip("starlette")
-
 from tests.nmt.serving.batching import Doubling, ask, with_batcher
 
 

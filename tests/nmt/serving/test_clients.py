@@ -12,13 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import grpc
 import pytest
 import tensorflow as tf
-
-pytest.importorskip("starlette")
-grpc = pytest.importorskip("grpc")
-pytest.importorskip("tensorflow_serving")
-from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc  # noqa: E402
+from tensorflow_serving.apis import predict_pb2, prediction_service_pb2_grpc
 
 CLIENTS = Path(__file__).parents[3] / "deploy" / "tensorflow_serving"
 LINES = [f"line {i} é" for i in range(40)]

@@ -8,8 +8,6 @@ import socket
 
 import pytest
 
-pytest.importorskip("starlette")
-
 BODY = b'{"inputs": ["a"]}'
 HEAD = (
     b"POST /v1/models/toy:predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -21,7 +21,6 @@ from nmt.text.vocabulary import END
 from tests.nmt.serving.exports import SOURCE, TARGET, make_model
 
 pytestmark = pytest.mark.slow
-pytest.importorskip("starlette")
 
 PAIRS = [tuple(map(str.encode, pair)) for pair in itertools.product(SOURCE, TARGET[:4])]
 

@@ -12,8 +12,6 @@ import pytest
 
 from tests.nmt.serving.toy import until
 
-pytest.importorskip("starlette")
-
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_requests_finish(toy, start_service, tmp_path, number):

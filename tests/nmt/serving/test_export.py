@@ -8,8 +8,6 @@ import pytest
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  registers the operations of the tokenizer
 
-pytest.importorskip("starlette")
-
 from nmt.serving.service.loaded_model import load_export
 
 GOLDEN = Path(__file__).parents[2] / "data" / "golden" / "models"

@@ -11,8 +11,6 @@ import time
 
 import pytest
 
-pytest.importorskip("starlette")
-
 PREDICT = b"/v1/models/toy:predict"
 CLOSE = b"Connection: close\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n"

@@ -12,12 +12,9 @@ import tracemalloc
 
 import pytest
 
-from tests.nmt.serving.toy import POST, until
-
-pytest.importorskip("starlette")
-
 from nmt.serving.service.limits import Refused
 from nmt.serving.service.rest import unpack
+from tests.nmt.serving.toy import POST, until
 
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
 MIB = 1 << 20

@@ -17,8 +17,6 @@ import pytest
 
 from tests.nmt.serving.test_hostile import KINDS
 
-pytest.importorskip("starlette")
-
 GOLDEN = Path(__file__).parents[2] / "data" / "golden" / "models"
 CALLERS = 64
 HOSTILE = 48

@@ -9,7 +9,6 @@ import pytest
 
 from tests.nmt.serving.browser import AVAILABLE, chromium
 
-pytest.importorskip("starlette")
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(

@@ -15,6 +15,7 @@ import pytest
 import tensorflow as tf
 import tensorflow_text
 from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow_serving.apis import prediction_log_pb2
 
 from nmt.errors import UserError
 from nmt.serving.assets import CARD, WARMUP, read_warmup
@@ -217,7 +218,6 @@ print(serve(sources=tf.constant(["Das Haus"]))["translations"].numpy()[0].decode
 
 @models("transformer")
 def test_the_warm_up_requests_can_be_read_and_played(saved_model, signatures):
-    prediction_log_pb2 = pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2")
     played = []
     for record in tf.data.TFRecordDataset(str(saved_model / WARMUP)):
         request = prediction_log_pb2.PredictionLog.FromString(record.numpy()).predict_log.request
@@ -233,11 +233,13 @@ def test_the_warm_up_requests_can_be_read_and_played(saved_model, signatures):
 def test_warm_up_requests_of_other_kinds_are_left_out(tmp_path):
     """TensorFlow Serving also records requests to classify and others, which the service does
     not answer."""
-    logs = pytest.importorskip("tensorflow_serving.apis.prediction_log_pb2")
     (tmp_path / WARMUP).parent.mkdir()
     with tf.io.TFRecordWriter(str(tmp_path / WARMUP)) as file:
-        for kind in ({"classify_log": logs.ClassifyLog()}, {"predict_log": logs.PredictLog()}):
-            file.write(logs.PredictionLog(**kind).SerializeToString())
+        for kind in (
+            {"classify_log": prediction_log_pb2.ClassifyLog()},
+            {"predict_log": prediction_log_pb2.PredictLog()},
+        ):
+            file.write(prediction_log_pb2.PredictionLog(**kind).SerializeToString())
     assert list(read_warmup(tmp_path)) == [("serving_default", {})]
 
 

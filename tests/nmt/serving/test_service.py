@@ -12,8 +12,6 @@ import pytest
 
 from tests.nmt.serving.toy import POST, b64, until
 
-pytest.importorskip("starlette")
-
 
 @pytest.fixture(scope="module")
 def service(toy, start_service, tmp_path_factory):

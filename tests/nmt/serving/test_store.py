@@ -9,12 +9,9 @@ import weakref
 import pytest
 import tensorflow as tf
 
-from tests.nmt.serving.toy import until, write_toy
-
-pytest.importorskip("starlette")
-
 from nmt.serving.service.limits import Refused
 from nmt.serving.service.store import Store
+from tests.nmt.serving.toy import until, write_toy
 
 
 class Callers:

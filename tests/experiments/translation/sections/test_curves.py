@@ -1,7 +1,4 @@
 import pytest
-
-pytest.importorskip("matplotlib")
-
 from matplotlib.figure import Figure
 
 from experiments.translation.sections.curves import curve, section

@@ -1,7 +1,5 @@
 import pytest
 
-pytest.importorskip("matplotlib")
-
 from experiments.translation.condition import Condition
 from experiments.translation.sections.shared import mean_share
 from tests.experiments.translation.conftest import CONDITIONS, make_result

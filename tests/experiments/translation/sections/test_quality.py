@@ -1,8 +1,5 @@
 import pytest
 
-pytest.importorskip("matplotlib")
-
-
 from experiments.translation.condition import Condition
 from experiments.translation.sections.quality import section
 from nmt.config import Config

@@ -1,9 +1,5 @@
 import itertools
 
-import pytest
-
-pytest.importorskip("matplotlib")
-
 from experiments.translation.condition import Condition
 from experiments.translation.runs import AGAIN
 from experiments.translation.sections.shared import speed_of
