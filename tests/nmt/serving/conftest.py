@@ -1,6 +1,7 @@
 """Services of tiny SavedModels in processes of their own, and exports of small models."""
 
 import re
+import shutil
 import time
 
 import pytest
@@ -38,6 +39,24 @@ def start_service(start):
 @pytest.fixture(scope="session")
 def toy(tmp_path_factory):
     return write_toy(tmp_path_factory.mktemp("toy") / "1")
+
+
+@pytest.fixture(scope="session")
+def serve_toy(toy, start_service):
+    """Starts a service of the toy alone: `serve_toy(folder, *options)` returns a client."""
+
+    def begin(folder, *options):
+        shutil.copytree(toy, folder / "models" / "toy" / "1")
+        return start_service(folder / "models", *options)
+
+    return begin
+
+
+@pytest.fixture
+def models(toy, tmp_path):
+    """A folder of models: the first version of the toy."""
+    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
+    return tmp_path / "models"
 
 
 @pytest.fixture(scope="module")

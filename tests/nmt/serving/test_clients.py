@@ -4,7 +4,6 @@ REST against the service, gRPC against a stand-in of that API on loopback.
 """
 
 import json
-import shutil
 import subprocess
 import sys
 import threading
@@ -27,9 +26,8 @@ def translate(client, *arguments, lines=LINES, end="\n"):
     return subprocess.run(command, input=text.encode(), capture_output=True, timeout=300)
 
 
-def test_the_rest_client(toy, start_service, tmp_path):
-    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
-    service = start_service(tmp_path / "models")
+def test_the_rest_client(serve_toy, tmp_path):
+    service = serve_toy(tmp_path)
     address = f"http://127.0.0.1:{service.port}/v1/models"
     run = translate("rest_client.py", f"{address}/toy")
     expected = [f"LINE {i} é!" for i in range(40)]

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import resource
-import shutil
 import socket
 
 import pytest
@@ -17,13 +16,12 @@ MOST = 1000
 
 
 @pytest.fixture
-def service(toy, start_service, tmp_path):
+def service(serve_toy, tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if 0 <= hard < MOST + 300:
         pytest.skip(f"needs {MOST + 300} open files, but only {hard} are allowed")
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, MOST + 300), hard))
-    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
-    yield start_service(tmp_path / "models", "--timeout", 300)
+    yield serve_toy(tmp_path, "--timeout", 300)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 

@@ -5,7 +5,6 @@ import concurrent.futures
 import contextlib
 import json
 import random
-import shutil
 import socket
 import time
 
@@ -199,9 +198,8 @@ KINDS = [
 @pytest.mark.parametrize(
     "workers, count", [(2, 400), pytest.param(1, 10_000, marks=pytest.mark.slow)]
 )
-def test_hostile_requests(toy, start_service, tmp_path, workers, count):
-    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
-    service = start_service(tmp_path / "models", "--workers", workers)
+def test_hostile_requests(serve_toy, tmp_path, workers, count):
+    service = serve_toy(tmp_path, "--workers", workers)
     secret = "a secret text of a good caller"
 
     def call(i):
@@ -227,10 +225,9 @@ def test_hostile_requests(toy, start_service, tmp_path, workers, count):
 
 
 @pytest.mark.slow
-def test_a_connection_without_a_request_is_closed(toy, start_service, tmp_path):
+def test_a_connection_without_a_request_is_closed(serve_toy, tmp_path):
     """Headers that come slowly do not hold a connection longer than one that comes never."""
-    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
-    service = start_service(tmp_path / "models")
+    service = serve_toy(tmp_path)
     start = time.monotonic()
     with socket.create_connection(("127.0.0.1", service.port), timeout=60) as connection:
         connection.sendall(b"GET /healthz HTTP/1.1\r\n")
@@ -246,10 +243,9 @@ def test_a_connection_without_a_request_is_closed(toy, start_service, tmp_path):
 
 @pytest.mark.slow
 def test_a_client_that_reads_nothing_is_cut_off_and_one_that_reads_slowly_is_not(
-    toy, start_service, tmp_path
+    serve_toy, tmp_path
 ):
-    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
-    service = start_service(tmp_path / "models", "--timeout", 5)
+    service = serve_toy(tmp_path, "--timeout", 5)
     words = 2000
 
     def read(connection, pause):

@@ -5,7 +5,6 @@ import contextlib
 import gzip
 import json
 import select
-import shutil
 import socket
 import time
 import tracemalloc
@@ -51,10 +50,8 @@ KINDS = {
 
 
 @pytest.fixture(scope="module")
-def service(toy, start_service, tmp_path_factory):
-    models = tmp_path_factory.mktemp("limits") / "models"
-    shutil.copytree(toy, models / "toy" / "1")
-    return start_service(models, "--workers", 1, "--timeout", 300)
+def service(serve_toy, tmp_path_factory):
+    return serve_toy(tmp_path_factory.mktemp("limits"), "--workers", 1, "--timeout", 300)
 
 
 def send(service, data):

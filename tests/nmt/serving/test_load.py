@@ -8,7 +8,6 @@ import concurrent.futures
 import os
 import random
 import re
-import shutil
 import statistics
 import time
 from pathlib import Path
@@ -31,13 +30,10 @@ def memory(process):
 
 
 @pytest.mark.slow
-def test_a_minute_of_callers_beside_hostile_clients(run, toy, start_service, tmp_path):
-    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
-    status, _, said = run(
-        "export", "-m", GOLDEN / "layernorm", "--to", tmp_path / "models" / "demo" / "1", "-n"
-    )
+def test_a_minute_of_callers_beside_hostile_clients(run, models, start_service):
+    status, _, said = run("export", "-m", GOLDEN / "layernorm", "--to", models / "demo" / "1", "-n")
     assert status == 0, said
-    service = start_service(tmp_path / "models")
+    service = start_service(models)
     lines = (GOLDEN / "test.en").read_text("utf-8").splitlines()
     _, answer = service.predict({"inputs": lines}, "demo")
     expected = dict(zip(lines, answer["outputs"]["translations"], strict=True))

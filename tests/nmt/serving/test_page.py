@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -23,10 +22,8 @@ TAB = "\ue004"
 
 
 @pytest.fixture(scope="module")
-def service(toy, start_service, tmp_path_factory):
-    models = tmp_path_factory.mktemp("page") / "models"
-    shutil.copytree(toy, models / "toy" / "1")
-    return start_service(models)
+def service(serve_toy, tmp_path_factory):
+    return serve_toy(tmp_path_factory.mktemp("page"))
 
 
 @pytest.fixture(scope="module")
@@ -195,9 +192,8 @@ def test_a_cut_text_or_translation_is_said(service, browser):
     assert browser.run(notice) == ""
 
 
-def test_a_service_that_went_away_is_said(toy, start_service, browser, tmp_path):
-    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
-    leaving = start_service(tmp_path / "models")
+def test_a_service_that_went_away_is_said(serve_toy, browser, tmp_path):
+    leaving = serve_toy(tmp_path)
     browser.open(f"http://127.0.0.1:{leaving.port}/")
     browser.type("#text", "a b")
     browser.until(f"{TEXT} === 'A B!'")
@@ -209,10 +205,9 @@ def test_a_service_that_went_away_is_said(toy, start_service, browser, tmp_path)
     picture(browser, "page-away")
 
 
-def test_a_key_is_asked_for(toy, start_service, browser, tmp_path):
-    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
+def test_a_key_is_asked_for(serve_toy, browser, tmp_path):
     (tmp_path / "key").write_text("0123456789abcdef")
-    keyed = start_service(tmp_path / "models", "--api_key_file", tmp_path / "key")
+    keyed = serve_toy(tmp_path, "--api_key_file", tmp_path / "key")
     browser.open(f"http://127.0.0.1:{keyed.port}/")
     assert browser.until(ERROR) == "This service needs a key."
     picture(browser, "page-key")

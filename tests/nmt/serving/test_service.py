@@ -3,7 +3,6 @@
 import concurrent.futures
 import itertools
 import json
-import shutil
 import socket
 import threading
 import time
@@ -14,10 +13,9 @@ from tests.nmt.serving.toy import POST, b64, until
 
 
 @pytest.fixture(scope="module")
-def service(toy, start_service, tmp_path_factory):
-    models = tmp_path_factory.mktemp("service") / "models"
-    shutil.copytree(toy, models / "toy" / "1")
-    client = start_service(models, "--workers", 1, "--queue", 100, "--timeout", 20)
+def service(serve_toy, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("service")
+    client = serve_toy(folder, "--workers", 1, "--queue", 100, "--timeout", 20)
     yield client
     client.process.terminate()
     client.process.join(60)
@@ -363,9 +361,8 @@ def test_a_full_queue_says_try_again_and_a_client_that_leaves_frees_its_place(se
     clients[0].close()
 
 
-def test_no_result_in_time_is_504(toy, start_service, tmp_path):
-    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
-    service = start_service(tmp_path / "models", "--workers", 1, "--timeout", 1, "--batch", 1)
+def test_no_result_in_time_is_504(serve_toy, tmp_path):
+    service = serve_toy(tmp_path, "--workers", 1, "--timeout", 1, "--batch", 1)
     status, answer = service.predict({"signature_name": "slow", "inputs": [40_000]})
     assert (status, "no result within 1 seconds" in answer["error"]) == (504, True)
     with socket.create_connection(("127.0.0.1", service.port), timeout=30) as slow:

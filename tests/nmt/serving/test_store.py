@@ -44,6 +44,16 @@ def newer(tmp_path_factory):
     return write_toy(tmp_path_factory.mktemp("newer") / "saved", mark="?")
 
 
+def opened(models, **options):
+    store = Store(models, **options)
+    store.open()
+    return store
+
+
+def served(store):
+    return {name: served.version for name, served in store.served.items()}
+
+
 def version_of(service):
     status, answer = service.get("/v1/models/toy")
     return (
@@ -54,9 +64,7 @@ def version_of(service):
 
 
 @pytest.mark.slow
-def test_versions_come_and_go_without_a_failed_request(toy, newer, start_service, tmp_path):
-    models = tmp_path / "models"
-    shutil.copytree(toy, models / "toy" / "1")
+def test_versions_come_and_go_without_a_failed_request(models, toy, newer, start_service, tmp_path):
     (models / "toy" / ".2.0123abcd.part").mkdir()  # an export that is being written
     (models / "not a model").mkdir()
     service = start_service(models)
@@ -86,11 +94,9 @@ def test_versions_come_and_go_without_a_failed_request(toy, newer, start_service
     until(lambda: b"nmt_model_version{" not in service.request("GET", "/metrics")[2])
 
 
-def test_a_version_that_breaks_again_is_logged_again(toy, newer, tmp_path, caplog):
-    shutil.copytree(toy, tmp_path / "toy" / "1")
-    store = Store(tmp_path, again=0)
-    store.open()
-    version = tmp_path / "toy" / "2"
+def test_a_version_that_breaks_again_is_logged_again(models, newer, caplog):
+    store = opened(models, again=0)
+    version = models / "toy" / "2"
     for _ in range(2):
         shutil.copytree(newer, version, dirs_exist_ok=True)
         (version / "saved_model.pb").write_bytes(b"garbage")
@@ -104,34 +110,25 @@ def test_a_version_that_breaks_again_is_logged_again(toy, newer, tmp_path, caplo
     assert len([each for each in caplog.records if each.levelname == "ERROR"]) == 2
 
 
-def test_a_version_is_loaded_from_where_it_was_seen_last(toy, newer, tmp_path):
-    shutil.copytree(toy, tmp_path / "toy" / "1")
-    store = Store(tmp_path)
-    store.open()
-    shutil.copytree(newer, tmp_path / "toy" / "3")
+def test_a_version_is_loaded_from_where_it_was_seen_last(models, newer):
+    store = opened(models)
+    shutil.copytree(newer, models / "toy" / "3")
     store.refresh()
-    (tmp_path / "toy" / "3").rename(tmp_path / "toy" / "03")
+    (models / "toy" / "3").rename(models / "toy" / "03")
     store.refresh()
     assert (store.served["toy"].version, store.broken) == (3, {})
 
 
-def served(store):
-    return {name: served.version for name, served in store.served.items()}
-
-
-def test_a_version_with_a_broken_link_does_not_affect_others(toy, tmp_path):
-    for folder in ("toy/1", "toy/3", "other/1"):
-        shutil.copytree(toy, tmp_path / "models" / folder)
-    (tmp_path / "models" / "toy" / "2").mkdir()
-    (tmp_path / "models" / "toy" / "2" / "saved_model.pb").write_bytes(b"garbage")
-    (tmp_path / "models" / "toy" / "2" / "assets").symlink_to("nowhere")
-    store = Store(tmp_path / "models")
-    store.open()
+def test_a_version_with_a_broken_link_does_not_affect_others(models, toy):
+    for folder in ("toy/3", "other/1"):
+        shutil.copytree(toy, models / folder)
+    (models / "toy" / "2").mkdir()
+    (models / "toy" / "2" / "saved_model.pb").write_bytes(b"garbage")
+    (models / "toy" / "2" / "assets").symlink_to("nowhere")
+    store = opened(models)
     assert served(store) == {"toy": 3, "other": 1}
-    shutil.copytree(
-        tmp_path / "models" / "toy" / "2", tmp_path / "models" / "toy" / "4", symlinks=True
-    )
-    shutil.copytree(toy, tmp_path / "models" / "other" / "2")
+    shutil.copytree(models / "toy" / "2", models / "toy" / "4", symlinks=True)
+    shutil.copytree(toy, models / "other" / "2")
     store.refresh()
     store.refresh()
     assert served(store) == {"toy": 3, "other": 2}
@@ -145,15 +142,13 @@ def test_a_version_with_a_broken_link_does_not_affect_others(toy, tmp_path):
     "make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "device"]
 )
 def test_a_version_with_a_pipe_or_a_device_is_refused_and_does_not_hold_up_others(
-    toy, newer, tmp_path, odd, make
+    models, newer, odd, make
 ):
-    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
-    shutil.copytree(newer, tmp_path / "models" / "toy" / "2")
-    file = tmp_path / "models" / "toy" / "2" / odd
+    shutil.copytree(newer, models / "toy" / "2")
+    file = models / "toy" / "2" / odd
     file.parent.mkdir(exist_ok=True)
     make(file)
-    store = Store(tmp_path / "models")
-    store.open()
+    store = opened(models)
     store.refresh()
     assert (served(store), set(store.broken)) == ({"toy": 1}, {("toy", 2)})
     assert f"{odd} is a pipe or a device" in store.broken["toy", 2]
@@ -164,18 +159,16 @@ def test_a_version_with_a_pipe_or_a_device_is_refused_and_does_not_hold_up_other
 
 
 @pytest.mark.parametrize("again, expected", [(0.0, 2), (60.0, 1)])
-def test_a_version_that_could_not_be_loaded_is_tried_again(toy, newer, tmp_path, again, expected):
+def test_a_version_that_could_not_be_loaded_is_tried_again(models, newer, again, expected):
     """Stands for a failure that has nothing to do with the files: they look the same before and
     after."""
-    for version, source in (("1", toy), ("2", newer)):
-        shutil.copytree(source, tmp_path / "models" / "toy" / version)
-    file = tmp_path / "models" / "toy" / "2" / "saved_model.pb"
+    shutil.copytree(newer, models / "toy" / "2")
+    file = models / "toy" / "2" / "saved_model.pb"
     good = file.read_bytes()
     status = file.stat()
     file.write_bytes(b"x" * len(good))
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
-    store = Store(tmp_path / "models", again=again)
-    store.open()
+    store = opened(models, again=again)
     assert (served(store), set(store.broken)) == ({"toy": 1}, {("toy", 2)})
     file.write_bytes(good)
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -183,11 +176,9 @@ def test_a_version_that_could_not_be_loaded_is_tried_again(toy, newer, tmp_path,
     assert (served(store), bool(store.broken)) == ({"toy": expected}, expected == 1)
 
 
-def test_files_that_arrive_late_or_change_are_loaded(toy, newer, tmp_path):
-    version = tmp_path / "models" / "toy" / "1"
-    shutil.copytree(toy, version)
-    store = Store(tmp_path / "models")
-    store.open()
+def test_files_that_arrive_late_or_change_are_loaded(models):
+    version = models / "toy" / "1"
+    store = opened(models)
     first = store.find("toy", "1").model
     assert first.card is None
     (version / "assets.extra").mkdir()
@@ -209,47 +200,41 @@ def test_files_that_arrive_late_or_change_are_loaded(toy, newer, tmp_path):
 
 
 @pytest.mark.parametrize("card", ['{"loss": 1e999}', '{"name": "\\ud800"}', "{", "[" * 100_000])
-def test_a_card_that_cannot_be_shown_is_left_out(toy, tmp_path, card):
-    version = shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
+def test_a_card_that_cannot_be_shown_is_left_out(models, card):
+    version = models / "toy" / "1"
     (version / "assets.extra").mkdir()
     (version / "assets.extra" / "model.json").write_text(card)
-    store = Store(tmp_path / "models")
-    store.open()
+    store = opened(models)
     assert store.find("toy", "1").model.card is None
 
 
-def test_going_back_to_an_older_version(toy, newer, tmp_path):
-    for version, source in (("1", toy), ("2", newer)):
-        shutil.copytree(source, tmp_path / "models" / "toy" / version)
-    store = Store(tmp_path / "models")
-    store.open()
+def test_going_back_to_an_older_version(models, newer):
+    shutil.copytree(newer, models / "toy" / "2")
+    store = opened(models)
     assert served(store) == {"toy": 2}
     for other in ("1", "3", "02", "two"):
         with pytest.raises(Refused):
             store.find("toy", other)
-    shutil.rmtree(tmp_path / "models" / "toy" / "2")
+    shutil.rmtree(models / "toy" / "2")
     store.refresh()
     assert served(store) == {"toy": 1}
-    shutil.rmtree(tmp_path / "models" / "toy" / "1")
+    shutil.rmtree(models / "toy" / "1")
     store.refresh()
     assert served(store) == {}
 
 
-def test_only_folders_with_plain_numbers_are_versions(toy, tmp_path):
-    for version in ("1", "\u0663", "-2", "4.5", "v6"):  # the first of the others is an Arabic digit
-        shutil.copytree(toy, tmp_path / "models" / "toy" / version)
-    store = Store(tmp_path / "models")
-    store.open()
+def test_only_folders_with_plain_numbers_are_versions(models, toy):
+    for version in ("\u0663", "-2", "4.5", "v6"):  # the first of the others is an Arabic digit
+        shutil.copytree(toy, models / "toy" / version)
+    store = opened(models)
     store.refresh()
     assert (served(store), store.broken) == ({"toy": 1}, {})
 
 
-def test_files_of_another_time_are_loaded(toy, tmp_path):
-    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
-    store = Store(tmp_path / "models")
-    store.open()
+def test_files_of_another_time_are_loaded(models):
+    store = opened(models)
     first = store.find("toy", None).model
-    os.utime(tmp_path / "models" / "toy" / "1" / "saved_model.pb")
+    os.utime(models / "toy" / "1" / "saved_model.pb")
     for _ in range(2):
         store.refresh()
     assert store.find("toy", None).model is not first
@@ -260,16 +245,14 @@ def graphs():
     return weakref.WeakSet(x for x in gc.get_objects() if issubclass(type(x), tf.Graph))
 
 
-def test_a_dropped_version_leaves_the_memory(toy, newer, tmp_path):
+def test_a_dropped_version_leaves_the_memory(models, newer):
     before = graphs()
-    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
-    store = Store(tmp_path / "models")
-    store.open()
+    store = opened(models)
     old = weakref.WeakSet(graphs() - before)
     gc.freeze()
     assert len(old) > 8
     signature = store.find("toy", "1").model.signatures["add"]  # of a request in progress
-    shutil.copytree(newer, tmp_path / "models" / "toy" / "2")
+    shutil.copytree(newer, models / "toy" / "2")
     store.refresh()
     store.refresh()
     assert served(store) == {"toy": 2}
@@ -279,13 +262,10 @@ def test_a_dropped_version_leaves_the_memory(toy, newer, tmp_path):
     assert len(old) == 0
 
 
-def test_the_status_says_why_a_version_is_not_served(toy, start_service, tmp_path):
-    models = tmp_path / "models"
-    garbage = b"garbage"
-    shutil.copytree(toy, models / "toy" / "1")
+def test_the_status_says_why_a_version_is_not_served(models, toy, start_service):
     for name, version in (("toy", "2"), ("broken", "1")):
         shutil.copytree(toy, models / name / version)
-        (models / name / version / "saved_model.pb").write_bytes(garbage)
+        (models / name / version / "saved_model.pb").write_bytes(b"garbage")
     service = start_service(models)
 
     def states(path):
