@@ -10,12 +10,22 @@ from nmt.serving.service.limits import Refused
 from tests.nmt.serving.batching import Doubling, ask, with_batcher
 
 
-def test_a_request_larger_than_a_batch_is_computed_in_pieces():
+@pytest.mark.parametrize(
+    ("shape", "batch", "sizes"),
+    [
+        ((10,), 4, [4, 4, 2]),
+        # By 128 bytes for each of its rows: 1,280, which three rows of 400 do not exceed.
+        ((10, 100), 10, [3, 3, 3, 1]),
+        ((3, 129), 4, [1, 1, 1]),  # a row that is larger than a batch
+    ],
+)
+def test_a_request_larger_than_a_batch_is_computed_in_pieces(shape, batch, sizes):
     signature = Doubling(releases=9)
-    numbers = np.arange(10, dtype=np.int32)
-    found = with_batcher(lambda batcher: batcher.run(signature, {"numbers": numbers}, 10), batch=4)
+    numbers = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
+    inputs = {"numbers": numbers}
+    found = with_batcher(lambda batcher: batcher.run(signature, inputs, shape[0]), batch=batch)
     np.testing.assert_array_equal(found["doubles"], 2 * numbers)
-    assert signature.sizes == [4, 4, 2]
+    assert signature.sizes == sizes
 
 
 def test_others_are_computed_between_the_pieces_of_a_large_request():
@@ -38,15 +48,6 @@ def test_others_are_computed_between_the_pieces_of_a_large_request():
 
     assert with_batcher(work, batch=4) == ["first", "second", "large"]
     assert signature.sizes == [4, 2, 4, 2]
-
-
-def test_a_batch_is_limited_by_bytes_too():
-    """By 128 bytes for each of its rows: 1,280, which three rows of 400 do not exceed."""
-    signature = Doubling(releases=9)
-    numbers = np.arange(1000, dtype=np.int32).reshape(10, 100)
-    found = with_batcher(lambda batcher: batcher.run(signature, {"numbers": numbers}, 10), batch=10)
-    np.testing.assert_array_equal(found["doubles"], 2 * numbers)
-    assert signature.sizes == [3, 3, 3, 1]
 
 
 def test_a_batch_may_have_as_many_bytes_as_the_limit_and_no_more():
@@ -92,15 +93,6 @@ def test_requests_of_different_signatures_are_not_joined():
         return one.sizes, other.sizes, [len(each["doubles"]) for each in found]
 
     assert with_batcher(work, batch=16) == ([1, 4], [6], [1, 1, 2, 3, 4])
-
-
-def test_a_row_that_is_larger_than_a_batch_is_computed_alone():
-    signature = Doubling(releases=9)
-    with_batcher(
-        lambda batcher: batcher.run(signature, {"numbers": np.zeros((3, 129), np.int32)}, 3),
-        batch=4,
-    )
-    assert signature.sizes == [1, 1, 1]
 
 
 def test_a_large_request_whose_outputs_have_no_rows_is_refused():

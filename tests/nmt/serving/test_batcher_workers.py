@@ -5,21 +5,6 @@ import asyncio
 from tests.nmt.serving.batching import Doubling, ask, with_batcher
 
 
-def test_two_workers_compute_two_batches_at_the_same_time():
-    signature = Doubling()
-
-    async def work(batcher):
-        calls = []
-        for _ in range(2):
-            calls.append(ask(batcher, signature, 4))
-            await asyncio.to_thread(signature.begun.acquire)
-        signature.go.release(2)
-        await asyncio.gather(*calls)
-
-    with_batcher(work, workers=2, batch=4)
-    assert signature.sizes == [4, 4]
-
-
 def test_two_workers_share_the_rows_that_wait():
     signature = Doubling()
 
