@@ -19,6 +19,7 @@ from nmt.storage.checkpoints import BEST, save_checkpoint
 from nmt.storage.files import exclusive
 from nmt.system import build_system, load_system, save_system
 from nmt.text.batches import LONGEST
+from tests.nmt.outcomes import refused
 
 # ---- The disk ----
 
@@ -72,10 +73,9 @@ def test_a_locked_or_read_only_directory_is_refused(run, trained, tmp_path):
         2,
         "nmt: model is in use by another training; wait for it, or give another directory\n",
     )
-    status, _, said = run(*trained, "-m", "words.json")
-    assert (status, said) == (
-        2,
-        "nmt: words.json cannot be written to: File exists; give another directory\n",
+    assert (
+        refused(run(*trained, "-m", "words.json"))
+        == "nmt: words.json cannot be written to: File exists; give another directory\n"
     )
 
 
@@ -99,9 +99,7 @@ def test_a_locked_or_read_only_directory_is_refused(run, trained, tmp_path):
 def test_unusable_texts_are_refused(run, training, tmp_path, texts, said):
     for name, text in texts.items():
         (tmp_path / name).write_bytes(text)
-    status, _, error = run(*training, "-m", "model")
-    assert status == 2
-    assert error.startswith(f"nmt: {said}")
+    assert refused(run(*training, "-m", "model")).startswith(f"nmt: {said}")
     assert not list(tmp_path.rglob("*.npz"))
 
 

@@ -17,6 +17,7 @@ import pytest
 
 from nmt.errors import UserError
 from nmt.system import load_system
+from tests.nmt.outcomes import refused
 
 
 def edit_json(path, **changes):
@@ -117,9 +118,9 @@ def test_paths_in_a_config_are_not_followed(run, trained, tmp_path, elsewhere):
 )
 def test_a_malformed_config_is_refused(run, trained, tmp_path, content):
     (tmp_path / "model" / "config.json").write_text(content)
-    status, _, said = run("translate", "-m", "model", "-i", "dev.en")
-    assert status == 2
-    assert said.startswith(("nmt: model/config.json", "nmt: --", "nmt: unknown option"))
+    assert refused(run("translate", "-m", "model", "-i", "dev.en")).startswith(
+        ("nmt: model/config.json", "nmt: --", "nmt: unknown option")
+    )
 
 
 GOLDEN = Path(__file__).parents[1] / "data" / "golden" / "models" / "layernorm"

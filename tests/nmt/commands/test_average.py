@@ -4,6 +4,8 @@ import itertools
 
 import numpy as np
 
+from tests.nmt.outcomes import refused, weights
+
 
 def test_the_best_models_are_kept_beside_the_latest_and_averaged(run, train, tmp_path):
     """By the loss, which falls as long as the learning rate is small and rises once it is huge."""
@@ -31,18 +33,13 @@ def test_the_best_models_are_kept_beside_the_latest_and_averaged(run, train, tmp
             2,
             f"nmt: model holds 3 kept models, but not those of the {which} validations",
         )
-    status, _, said = run("average", "-m", "model", "--best", 1, "--last", 1, "--to", "other")
-    assert (status, said) == (
-        2,
-        "nmt: --last and --best choose different models; give one of them\n",
+    assert (
+        refused(run("average", "-m", "model", "--best", 1, "--last", 1, "--to", "other"))
+        == "nmt: --last and --best choose different models; give one of them\n"
     )
 
 
 def test_kept_models_are_averaged(run, train, tmp_path):
-    def table(path):
-        with np.load(tmp_path / path) as saved:
-            return saved["table"]
-
     assert train("--keep", 2, "--finish_after", 6, "--learning_rate", 0.1)[0] == 0
     kept = sorted(path.name for path in (tmp_path / "model" / "kept").iterdir())
     assert kept == ["4.npz", "6.npz"]
@@ -50,8 +47,11 @@ def test_kept_models_are_averaged(run, train, tmp_path):
         0,
         "mean: the average of model/kept/4.npz, model/kept/6.npz\n",
     )
-    expected = (table("model/kept/4.npz") + table("model/kept/6.npz")) / 2
-    np.testing.assert_allclose(table("mean/best.npz"), expected, rtol=1e-6)
+    expected = (
+        weights(tmp_path / "model/kept/4.npz")["table"]
+        + weights(tmp_path / "model/kept/6.npz")["table"]
+    ) / 2
+    np.testing.assert_allclose(weights(tmp_path / "mean/best.npz")["table"], expected, rtol=1e-6)
     assert run("translate", "-m", "mean", "-i", "dev.en", "-o", "out")[0] == 0
     said = run("average", "-m", "model", "--last", 3, "--to", "other")
     assert said[0] == 2
@@ -81,10 +81,6 @@ def test_models_of_several_trainings_are_averaged(run, train, tmp_path):
     The trainings may differ in all but vocabularies and architecture.
     """
 
-    def table(path):
-        with np.load(tmp_path / path) as saved:
-            return saved["table"]
-
     for name, seed in (("one", 1), ("two", 2)):
         assert (
             train("--keep", 2, "--finish_after", 4, "--learning_rate", 0.1, "--seed", seed)[0] == 0
@@ -93,11 +89,17 @@ def test_models_of_several_trainings_are_averaged(run, train, tmp_path):
     said = run("average", "-m", "one", "two", "--to", "both")
     assert said[::2] == (0, "both: the average of one/best.npz, two/best.npz\n")
     np.testing.assert_allclose(
-        table("both/best.npz"), (table("one/best.npz") + table("two/best.npz")) / 2, rtol=1e-6
+        weights(tmp_path / "both/best.npz")["table"],
+        (weights(tmp_path / "one/best.npz")["table"] + weights(tmp_path / "two/best.npz")["table"])
+        / 2,
+        rtol=1e-6,
     )
     assert run("average", "-m", "one", "two", "--last", 2, "--to", "four")[0] == 0
     kept = itertools.product(("one", "two"), (2, 4))
-    four = [table(f"{name}/kept/{update}.npz") for name, update in kept]
-    np.testing.assert_allclose(table("four/best.npz"), sum(four) / 4, rtol=1e-6)
-    status, _, said = run("average", "-m", "one", "none", "--to", "other")
-    assert (status, "there is no checkpoint none/best.npz" in said) == (2, True)
+    four = [weights(tmp_path / f"{name}/kept/{update}.npz")["table"] for name, update in kept]
+    np.testing.assert_allclose(
+        weights(tmp_path / "four/best.npz")["table"], sum(four) / 4, rtol=1e-6
+    )
+    assert "there is no checkpoint none/best.npz" in refused(
+        run("average", "-m", "one", "none", "--to", "other")
+    )

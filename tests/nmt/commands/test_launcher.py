@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.nmt.outcomes import refused
 from tests.nmt.ports import free_ports
 
 
@@ -36,8 +37,10 @@ def launched(training):
 
 
 def test_wrong_options_are_refused_before_processes_start(run, training):
-    status, _, errors = run(*training, "--processes", 2, "-m", "model", "--maxlen", 0)
-    assert (status, errors) == (2, "nmt: --maxlen is 0; it must be above 0 and at most 100000\n")
+    assert (
+        refused(run(*training, "--processes", 2, "-m", "model", "--maxlen", 0))
+        == "nmt: --maxlen is 0; it must be above 0 and at most 100000\n"
+    )
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.nmt.conftest import LINES
+from tests.nmt.outcomes import refused, weights
 
 
 def test_a_training_resumes_only_with_the_same_data_and_model(train, tmp_path):
@@ -21,13 +22,8 @@ def test_a_training_resumes_only_with_the_same_data_and_model(train, tmp_path):
     assert "holds a training with --maxlen 100, not 7; --batch_size 80, not 9" in said
     assert said.endswith("with --reload model --reload_training_progress to go on from this one\n")
     before = (tmp_path / "model" / "config.json").read_bytes()
-    status, _, said = train("--finish_after", 3)
-    assert (
-        status,
-        "this training has made 4 updates, and --finish_after 3 ends it at 3" in said,
-    ) == (
-        2,
-        True,
+    assert "this training has made 4 updates, and --finish_after 3 ends it at 3" in refused(
+        train("--finish_after", 3)
     )
     assert (tmp_path / "model" / "config.json").read_bytes() == before
 
@@ -36,17 +32,13 @@ def test_a_training_resumes_only_with_the_same_data_and_model(train, tmp_path):
 def test_a_training_may_resume_with_another_learning_rate(train, tmp_path):
     """Adam's steps are as large as its learning rate."""
 
-    def table():
-        with np.load(tmp_path / "model" / "last.npz") as saved:
-            return saved["table"]
-
     assert train()[0] == 0
-    before = table()
+    before = weights(tmp_path / "model" / "last.npz")["table"]
     status, _, said = train("--finish_after", 3, "--learning_rate", 0.5, "--valid_freq", 3)
     assert status == 0
     assert "resuming with --learning_rate 0.5; it was 0.0001" in said
     assert "resuming with --valid_freq 3; it was 2" in said
-    assert 0.4 < np.abs(table() - before).max() < 0.6
+    assert 0.4 < np.abs(weights(tmp_path / "model" / "last.npz")["table"] - before).max() < 0.6
     config = json.loads((tmp_path / "model" / "config.json").read_text())
     assert (config["learning_rate"], config["valid_freq"]) == (0.5, 3)
 
@@ -71,18 +63,14 @@ def test_a_training_may_resume_with_other_options_of_translation(train, tmp_path
 def test_smoothed_weights_are_validated_and_kept(train, tmp_path):
     """The best model has them; the training resumes from both."""
 
-    def arrays(path):
-        with np.load(tmp_path / path) as saved:
-            return {name: value for name, value in saved.items() if name != "state"}
-
     options = ("--exponential_smoothing", 0.01, "--learning_rate", 0.1)
     for name, updates in (("at once", 4), ("resumed", 2), ("resumed", 4)):
         assert train(*options, "-m", name, "--finish_after", updates)[0] == 0
-    last = arrays("at once/last.npz")
-    best = arrays("at once/best.npz")
+    last = weights(tmp_path / "at once/last.npz")
+    best = weights(tmp_path / "at once/best.npz")
     np.testing.assert_array_equal(best["table"], last["smoothed/table"])
     assert np.abs(last["table"] - best["table"]).max() > 1e-3
-    resumed = arrays("resumed/last.npz")
+    resumed = weights(tmp_path / "resumed/last.npz")
     assert last.keys() == resumed.keys()
     assert all(np.array_equal(last[name], resumed[name]) for name in last)
 
@@ -91,10 +79,9 @@ def test_smoothed_weights_are_validated_and_kept(train, tmp_path):
 def test_text_is_split_at_random_by_sentencepiece_only(train, dictionary, tmp_path):
     assert train("--subword_sampling", 0.2)[0] == 0
     assert json.loads((tmp_path / "model" / "config.json").read_text())["subword_sampling"] == 0.2
-    status, _, said = train(
-        "--subword_sampling", 0.2, "-m", "other", "--dictionaries", dictionary, dictionary
+    assert "--subword_sampling needs SentencePiece vocabularies" in refused(
+        train("--subword_sampling", 0.2, "-m", "other", "--dictionaries", dictionary, dictionary)
     )
-    assert (status, "--subword_sampling needs SentencePiece vocabularies" in said) == (2, True)
 
 
 def test_a_diverging_training_is_reported(train):
@@ -126,9 +113,9 @@ def test_a_training_resumes_if_its_files_have_moved(train, write_lines):
     status, _, said = train("--finish_after", 4, "--source_dataset", "moved.en", *gone)
     assert (status, "stopped after update 4" in said) == (0, True)
     write_lines("moved.en", LINES[::-1])
-    status, _, said = train("--finish_after", 6, "--source_dataset", "moved.en")
-    assert status == 2
-    assert "model holds a training with other contents of source_dataset" in said
+    assert "model holds a training with other contents of source_dataset" in refused(
+        train("--finish_after", 6, "--source_dataset", "moved.en")
+    )
     said = train("--finish_after", 6, "--dictionaries", "words.json", "words.json")[2]
     assert "--dictionaries gone/source.model gone/target.model, not words.json words.json" in said
 
@@ -136,10 +123,6 @@ def test_a_training_resumes_if_its_files_have_moved(train, write_lines):
 @pytest.mark.slow
 def test_shards_train_the_same_model_and_resume(train, tmp_path):
     """Compressed ones, named by a pattern. The weights of corpora are those of the first start."""
-
-    def table(name):
-        with np.load(tmp_path / name / "last.npz") as saved:
-            return saved["table"]
 
     assert train("--learning_rate", 0.1, "--finish_after", 4)[0] == 0
     for side in ("en", "de"):
@@ -153,14 +136,16 @@ def test_shards_train_the_same_model_and_resume(train, tmp_path):
         "part-0.de.gz",
         "part-1.de.gz",
     )
-    status, _, said = train("-m", "shards", *shards)
-    assert (status, "there are 1 source texts and 2 target texts" in said) == (2, True)
+    assert "there are 1 source texts and 2 target texts" in refused(train("-m", "shards", *shards))
     shards = ("-m", "shards", "--learning_rate", 0.1, *shards[:3], "part-*.de.gz")
     for updates in (2, 4):
         assert train(*shards, "--finish_after", updates)[0] == 0
-    np.testing.assert_array_equal(table("shards"), table("model"))
-    status, _, said = train(*shards, "--dataset_weights", 2)
-    assert (status, "with --dataset_weights None, not 2.0; give" in said) == (2, True)
+    np.testing.assert_array_equal(
+        *(weights(tmp_path / name / "last.npz")["table"] for name in ("shards", "model"))
+    )
+    assert "with --dataset_weights None, not 2.0; give" in refused(
+        train(*shards, "--dataset_weights", 2)
+    )
     for updates in (2, 4):
         weighted = train(
             *shards, "-m", "weighted", "--dataset_weights", 1.5, "--finish_after", updates

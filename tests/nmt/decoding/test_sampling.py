@@ -6,6 +6,7 @@ import tensorflow as tf
 
 from nmt.decoding.options import DecodingOptions
 from nmt.decoding.sampling import draw_words, sample
+from tests.nmt.outcomes import refused
 
 P = np.array([0.1, 0.2, 0.3, 0.4])  # of the end and of words 1 to 3
 DRAWS = 20_000
@@ -118,5 +119,6 @@ def test_the_command_draws_the_same_again(run, trained):
         status,
         "has no effect with --translation_strategy beam_search, only with sampling" in said,
     ) == (2, True)
-    status, _, said = run("translate", "-m", "model", "model", "-i", "dev.en", *sampled)
-    assert (status, "draws from one model" in said) == (2, True)
+    assert "draws from one model" in refused(
+        run("translate", "-m", "model", "model", "-i", "dev.en", *sampled)
+    )

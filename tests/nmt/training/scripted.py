@@ -2,7 +2,6 @@
 
 import itertools
 
-import numpy as np
 import tensorflow as tf
 
 from nmt.text.batches import Batch
@@ -45,8 +44,3 @@ def scripted(scores):
         return [line.decode() if i < kept else CUT for i, line in enumerate(lines)]
 
     return translate
-
-
-def weights(path):
-    with np.load(path) as file:
-        return {name: file[name] for name in file.files if name != "state"}

@@ -14,6 +14,7 @@ import pytest
 from nmt.errors import UserError
 from nmt.storage.checkpoints import LAST
 from nmt.training.replicas import Replicas, connect, read_cluster
+from tests.nmt.outcomes import weights
 from tests.nmt.ports import free_ports
 from tests.parameters import slow
 
@@ -56,11 +57,6 @@ def wait_for_updates(process, errors):
         assert process.is_alive()
         assert time.monotonic() < end
         time.sleep(0.1)
-
-
-def weights(directory):
-    with np.load(directory / LAST) as file:
-        return {name: file[name] for name in file.files if name != "state"}
 
 
 def assert_nearly_equal(found, expected, tolerance=1e-5):
@@ -127,7 +123,7 @@ def test_processes_train_as_one(begin, training, run, tmp_path, loss):
     words = [*training, "--finish_after", 50, "--batch_size", 10, "--loss_function", loss]
     assert statuses(begin(*[[*words, "-m", "two"]] * 2)) == [0, 0]
     assert run(*words, "-m", "one")[0] == 0
-    assert_nearly_equal(weights(tmp_path / "two"), weights(tmp_path / "one"))
+    assert_nearly_equal(weights(tmp_path / "two" / LAST), weights(tmp_path / "one" / LAST))
     assert "stopped after update 50" in (tmp_path / "errors-0").read_text()
     assert "update" not in (tmp_path / "errors-1").read_text()
 
@@ -164,7 +160,7 @@ def test_every_architecture_trains_as_one(begin, training, run, tmp_path, count,
     words = [*training, "--finish_after", 20, "--batch_size", 10, "--learning_rate", 1e-3, *options]
     assert statuses(begin(*[[*words, "-m", "many"]] * count)) == [0] * count
     assert run(*words, "-m", "one")[0] == 0
-    assert_nearly_equal(weights(tmp_path / "many"), weights(tmp_path / "one"))
+    assert_nearly_equal(weights(tmp_path / "many" / LAST), weights(tmp_path / "one" / LAST))
 
 
 @pytest.mark.slow
@@ -182,9 +178,9 @@ def test_parts_have_the_same_dropout_in_any_process(begin, training, run, tmp_pa
     assert statuses(begin(*[[*words, "-m", "two"]] * 2)) == [0, 0]
     for model, steps in (("parts", 2), ("whole", 1)):
         assert run(*words, "-m", model, "--gradient_aggregation_steps", steps)[0] == 0
-    assert_nearly_equal(weights(tmp_path / "two"), weights(tmp_path / "parts"))
-    two = weights(tmp_path / "two")
-    whole = weights(tmp_path / "whole")
+    assert_nearly_equal(weights(tmp_path / "two" / LAST), weights(tmp_path / "parts" / LAST))
+    two = weights(tmp_path / "two" / LAST)
+    whole = weights(tmp_path / "whole" / LAST)
     assert max(abs(two[name] - whole[name]).max() for name in two) > 1e-3
 
 
@@ -208,7 +204,9 @@ def test_a_signal_to_one_ends_all_and_another_number_resumes(begin, training, ru
     assert run(*words)[0] == 0
     whole = [*words, "-m", "whole"]
     assert run(*whole)[0] == 0
-    assert_nearly_equal(weights(tmp_path / "model"), weights(tmp_path / "whole"), 1e-4)
+    assert_nearly_equal(
+        weights(tmp_path / "model" / LAST), weights(tmp_path / "whole" / LAST), 1e-4
+    )
 
 
 @pytest.mark.slow
@@ -255,7 +253,7 @@ def test_a_training_of_killed_processes_ends_as_one_that_was_never_interrupted(
     os.kill(processes[killed].pid, signal.SIGKILL)
     statuses(processes)
     assert statuses(begin(parts, parts)) == [0, 0]
-    assert_nearly_equal(weights(tmp_path / "parts"), weights(tmp_path / "whole"), 0)
+    assert_nearly_equal(weights(tmp_path / "parts" / LAST), weights(tmp_path / "whole" / LAST), 0)
 
 
 @pytest.mark.slow

@@ -20,7 +20,8 @@ from nmt.storage.checkpoints import LAST
 from nmt.training.interruption import Interrupted
 from nmt.training.trainer import MOST_SKIPPED
 from nmt.training.update import Update
-from tests.nmt.training.scripted import LINES, scripted, weights
+from tests.nmt.outcomes import weights
+from tests.nmt.training.scripted import LINES, scripted
 
 
 @pytest.mark.slow

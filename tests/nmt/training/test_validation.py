@@ -6,8 +6,9 @@ import tensorflow as tf
 from tensorboard.compat.proto.event_pb2 import Event
 
 from nmt.training.validation import describe_divergence
+from tests.nmt.outcomes import weights
 from tests.nmt.pairs import encode_pairs
-from tests.nmt.training.scripted import CUT, LINES, scripted, weights
+from tests.nmt.training.scripted import CUT, LINES, scripted
 
 
 def test_validations_count_the_translations_that_are_cut(make_trainer, tmp_path, capfd):
