@@ -284,7 +284,7 @@ def test_a_file_that_may_not_be_read_is_not_called_damaged(model):
     if os.geteuid() == 0:
         pytest.skip("root may read all files")
     (model / "best.npz").chmod(0)
-    with pytest.raises(UserError, match=r"best\.npz cannot be read: Permission denied"):
+    with pytest.raises(UserError, match=r"best\.npz cannot be read: "):
         load_system(model)
 
 

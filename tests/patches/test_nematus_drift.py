@@ -55,10 +55,7 @@ def test_a_drifted_file_is_changed_by_hand_and_the_others_by_the_script(v03):
     skip = ("--skip", "nematus/layers.py")
     assert v03.apply("apply", *skip).stdout.endswith("nematus-v0.3: applied 2 of 2\n")
     assert file.read_bytes() == by_hand
-    assert (
-        "`--skip nematus/layers.py`: all of the patches' lines are there"
-        in v03.apply("apply").stderr
-    )
+    assert "all of the patches' lines are there" in v03.apply("apply").stderr
     refused = v03.apply("revert")
     assert (refused.returncode, "remove these lines by hand" in refused.stderr) == (2, True)
     file.write_bytes(mine)

@@ -116,7 +116,7 @@ def test_models_of_several_kinds_are_built_one_after_the_other(rmsnorm):
 def test_refuses_an_unknown_kind(rmsnorm):
     with pytest.raises(
         ValueError,
-        match="is 'batchnorm'; it must be one of layernorm, prmsnorm, rmsnorm, rmsnorm_fast",
+        match=r"'batchnorm'; .* rmsnorm_fast",
     ):
         rmsnorm.select(config(layer_normalization_type="batchnorm"))
 

@@ -89,7 +89,5 @@ def test_without_beam_the_program_says_what_is_missing(run_python):
     script += "from nmt.bulk.__main__ import main; main()"
     done = run_python(script.format(str(PAGE.parents[1])), *WORDS)
     assert done.returncode == 2
-    assert done.stderr.startswith(
-        "nmt.bulk: apache_beam is missing; `pip install -e '.[bulk]'` in an environment"
-    )
+    assert done.stderr.startswith("nmt.bulk: apache_beam is missing; ")
     assert done.stderr.count("\n") == 1

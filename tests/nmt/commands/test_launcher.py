@@ -37,9 +37,8 @@ def launched(training):
 
 
 def test_wrong_options_are_refused_before_processes_start(run, training):
-    assert (
-        refused(run(*training, "--processes", 2, "-m", "model", "--maxlen", 0))
-        == "nmt: --maxlen is 0; it must be above 0 and at most 100000\n"
+    assert "nmt: --maxlen is 0; " in refused(
+        run(*training, "--processes", 2, "-m", "model", "--maxlen", 0)
     )
 
 
@@ -88,7 +87,7 @@ def test_each_process_has_a_gpu_of_its_own(start_for_gpus, training, tmp_path):
         own, config = (tmp_path / f"given-{gpu}").read_text().split(" ", 1)
         assert (own, json.loads(config)["task"]["index"]) == (gpu, rank)
     assert status_of(start_for_gpus([*words[:2], 3, *words[3:]], script, "3,5")) == 2
-    assert (tmp_path / "errors").read_text() == "nmt: --processes 3 needs 3 GPUs; there are 2\n"
+    assert "--processes 3 needs 3 GPUs; " in (tmp_path / "errors").read_text()
 
 
 def test_train_starts_a_process_for_each_gpu(start_for_gpus, training, tmp_path):
@@ -100,9 +99,8 @@ def test_train_starts_a_process_for_each_gpu(start_for_gpus, training, tmp_path)
         given = (tmp_path / f"given-{gpu}").read_text()
         assert given.startswith("-m nmt train -m model --config ")
         assert json.loads((tmp_path / f"options-{gpu}").read_text())["maxlen"] == 7
-    assert (tmp_path / "errors").read_text() == (
-        "training on 2 GPUs, with a process for each; --processes can be fewer\n"
-    )
+    said = (tmp_path / "errors").read_text()
+    assert "on 2 GPUs, " in said and "--processes" in said
 
 
 def test_train_returns_the_status_of_a_process_that_failed(start_for_gpus, training):
@@ -122,10 +120,8 @@ def test_a_killed_process_ends_the_others_and_is_named(start_for_gpus, training,
         == 143
     )
     assert time.monotonic() - begun < 60
-    assert (tmp_path / "errors").read_text().splitlines()[-1] == (
-        "process 2 was killed by SIGTERM, so the others are ended; the same command resumes the "
-        "training"
-    )
+    last = (tmp_path / "errors").read_text().splitlines()[-1]
+    assert last.startswith("process 2 was killed by SIGTERM, ")
 
 
 @pytest.mark.slow

@@ -22,12 +22,10 @@ def test_a_training_begins_with_the_weights_of_another(train, dictionary, tmp_pa
     )
     assert 0 < moved.max() < 3e-4  # two updates
     again = train("--reload", "nowhere", "-m", "tuned", "--learning_rate", 1e-4, "--batch_size", 3)
-    assert (again[0], "--reload has an effect only at its start" in again[2]) == (0, True)
-    assert "there is no checkpoint nowhere/best.npz" in refused(
-        train("--reload", "nowhere", "-m", "other")
-    )
+    assert (again[0], "--reload has an effect only" in again[2]) == (0, True)
+    assert "no checkpoint nowhere/best.npz" in refused(train("--reload", "nowhere", "-m", "other"))
     words = ("--dictionaries", dictionary, dictionary)
-    assert "was made with another source vocabulary, another target vocabulary" in refused(
+    assert "another source vocabulary, another" in refused(
         train("--reload", "model", "-m", "other", *words)
     )
     for name in ("extra.npz", "mine.npz"):  # not those of `--keep`
@@ -71,13 +69,8 @@ def test_a_reloaded_model_is_validated_before_its_first_update(train, tmp_path):
     status, _, said = train(*worse, "--valid_freq", 1, "--patience", 2)
     assert status == 0, said
     (last,) = [line for line in said.splitlines() if line.startswith("stopped")]
-    assert (
-        "stopped after update 2: 2 validations in a row without a better one (--patience); " in last
-    )
-    assert (
-        "after update 0; worse/best.npz keeps it; none was better than the model that --reload gave"
-        in last
-    )
+    assert "stopped after update 2: " in last
+    assert "after update 0; worse/best.npz " in last
     validations = json.loads((tmp_path / "worse" / "progress.json").read_text())["validations"]
     assert [(each["update"], each["epoch"], each["counts"]) for each in validations] == [
         *((0, 0.0, True), (1, 1.0, True), (2, 2.0, True))
@@ -110,11 +103,9 @@ def test_a_training_begins_with_the_progress_of_another(train, tmp_path):
     assert np.abs(whole["table"] - without["table"]).max() > 1e-3
     validated = json.loads((tmp_path / "tuned" / "progress.json").read_text())["validations"]
     assert [each["update"] for each in validated] == [2, 4]
-    assert "this training has made 2 updates, and --finish_after 2 ends it at 2" in refused(
-        train(*progress, "-m", "other")
-    )
+    assert "2 updates, and --finish_after 2" in refused(train(*progress, "-m", "other"))
     assert not (tmp_path / "other").exists()
-    assert "--reload_training_progress needs --reload DIR" in refused(
+    assert "_progress needs --reload DIR" in refused(
         train("-m", "other", "--reload_training_progress")
     )
 
@@ -126,4 +117,4 @@ def test_a_training_begins_only_with_weights_of_its_own_architecture(train):
     options = ("--output_hidden_activation", "relu")
     status, _, said = train("--reload", "model", "-m", "other", *options, model_type="rnn")
     assert (status, said.count("\n")) == (2, 1)
-    assert "was made with another output_hidden_activation" in said
+    assert "another output_hidden_activation" in said

@@ -20,8 +20,6 @@ def test_mistakes_are_one_line(run, tmp_path):
     )
     with socket.create_server(("127.0.0.1", 0)) as taken:
         status, _, said = run("serve", "models", "--port", taken.getsockname()[1])
-    assert (status, "Address already in use; give another --host or --port" in said) == (2, True)
-    assert "'70000' is not a whole number from 0 to 65535" in refused(
-        run("serve", "models", "--port", 70000)
-    )
+    assert (status, "give another --host or --port" in said) == (2, True)
+    assert "'70000' is not a whole number" in refused(run("serve", "models", "--port", 70000))
     assert "'0' is not a whole number above 0" in refused(run("serve", "models", "--workers", 0))

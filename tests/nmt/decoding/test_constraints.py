@@ -279,7 +279,7 @@ def test_the_limit_allows_the_shortest_translation():
     assert DecodingOptions(min_length=100).limits(2) == 2 * FACTOR + 100
     assert DecodingOptions(min_length=1).limits(2) == 2 * FACTOR + CONSTANT
     assert DecodingOptions(min_length=5, translation_maxlen=5).limits(2) == 5
-    with pytest.raises(UserError, match="--min_length is 6 and --translation_maxlen 5"):
+    with pytest.raises(UserError, match="6 and --translation_maxlen 5"):
         DecodingOptions(min_length=6, translation_maxlen=5)
     with pytest.raises(UserError, match="--no_repeat_ngram is 0"):
         DecodingOptions(no_repeat_ngram=0)

@@ -137,7 +137,7 @@ def test_the_digest_of_a_file_that_was_just_written_is_not_remembered(cache, tmp
 def test_a_file_that_changes_while_it_is_read_is_refused(cache, tmp_path):
     path = tmp_path / "text"
     path.write_text("old")
-    with pytest.raises(UserError, match="text changed while it was being read"):
+    with pytest.raises(UserError, match="text changed while"):
         cache.digests([path], lambda path: str(path.write_text("longer")))
 
 
@@ -162,7 +162,7 @@ def test_only_files_that_changed_are_read_again(cache, tmp_path, settled):
 def test_a_cache_that_cannot_be_written_is_named(cache, write_text):
     cache.directory.rmdir()
     cache.directory.touch()
-    with pytest.raises(UserError, match=r"the cache \S+ cannot be written: .* NMT_TEXT_CACHE"):
+    with pytest.raises(UserError, match=r"be written: .* NMT_TEXT_CACHE"):
         cache.entry("some", write_text)
 
 

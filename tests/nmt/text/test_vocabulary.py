@@ -206,5 +206,5 @@ def test_size_is_for_dictionaries_only(tmp_path, write_lines):
 
 def test_a_word_that_is_not_unicode_is_refused(tmp_path):
     (tmp_path / "a.json").write_text(r'{"eos": 0, "UNK": 1, "\ud800": 2}')
-    with pytest.raises(UserError, match="has a word that is not valid Unicode"):
+    with pytest.raises(UserError, match="a word that is not valid Unicode"):
         load_vocabulary(tmp_path / "a.json")

@@ -88,7 +88,7 @@ def test_norms_inside_layers_are_folded(make, policy):
 def test_what_no_weights_centre_is_subtracted_once():
     report = fold(after_gelu())
     assert "folded" not in report["block_0/norm"].reason
-    assert "folded into block_0/out, block_1/out" in report["last"].reason
+    assert "into block_0/out, block_1/out" in report["last"].reason
     for entry in report.values():
         assert "of first is subtracted once" in entry.reason
 

@@ -77,6 +77,6 @@ def test_a_subclassed_model_may_take_integers_alone_and_must_be_traced():
         model(np.array([[1, 2, 3]]))
     for model in (gathers, knows):
         assert [entry.converted for entry in fold_layer_norm(model).entries] == [True, True]
-    with pytest.raises(ValueError, match=r"'fails' .*\(1, 3\): (?s:.)*size of the batch"):
+    with pytest.raises(ValueError, match=r"'fails' .*\(1, 3\): "):
         fold_layer_norm(fails)
     assert [entry.converted for entry in replace_layer_norm(fails).entries] == [True, True]

@@ -132,9 +132,7 @@ def test_a_gate_that_does_not_fit_stops_a_functional_model():
 def test_a_gate_that_does_not_fit():
     with pytest.raises(ValueError, match=r"gate has shape \(3,\).*\(2, 3\)"):
         rms_norm(ops.ones((2, 3)), gate=ops.ones(3))
-    with pytest.raises(
-        TypeError, match=r"gate must have the dtype of x, float32, got float16. Cast"
-    ):
+    with pytest.raises(TypeError, match=r"gate .* float32, got float16. Cast"):
         rms_norm(ops.ones((2, 3)), gate=ops.ones((2, 3), "float16"))
 
 
@@ -143,18 +141,16 @@ def test_groups_that_are_refused():
         lambda **a: rms_norm(ops.ones((2, 8)), **a),
         lambda **a: RMSNormalization(**a)(ops.ones((2, 8))),
     ):
-        with pytest.raises(ValueError, match="groups=3 does not divide 8, the size of axis -1"):
+        with pytest.raises(ValueError, match="groups=3 does not divide 8"):
             call(groups=3)
-        with pytest.raises(
-            ValueError, match=r"groups=2 needs a single axis, got axis=\(0, 1\).* Merge"
-        ):
+        with pytest.raises(ValueError, match=r"groups=2 .* axis=\(0, 1\).* Merge"):
             call(groups=2, axis=(0, 1))
         for wrong in (0, -1, 1.5, True, None):
             with pytest.raises(
                 ValueError, match=f"groups must be an integer of at least 1, got {wrong}"
             ):
                 call(groups=wrong)
-    with pytest.raises(ValueError, match="groups=2 takes a part of axis 1, whose size is unknown"):
+    with pytest.raises(ValueError, match="axis 1, whose size is unknown"):
         RMSNormalization(axis=1, groups=2, scale=False).build((None, None, 4))
 
 

@@ -68,9 +68,7 @@ def test_ragged_rows():
         lambda: rms_norm(ragged),
         lambda: RMSNormalization()(keras.Input((None, 2), ragged=True)),
     ):
-        with pytest.raises(
-            TypeError, match=r"must be dense, got a sparse or ragged tensor.*map_flat_values"
-        ):
+        with pytest.raises(TypeError, match=r"must be dense, .*map_flat_values"):
             call()
 
 
@@ -174,7 +172,5 @@ def test_a_sparse_tensor_is_refused():
         (RMSNormalization(), sparse),
         (RMSNormalization(), symbolic),
     ):
-        with pytest.raises(
-            TypeError, match=r"must be dense, got a sparse or ragged tensor. Use tf.sparse.to_dense"
-        ):
+        with pytest.raises(TypeError, match=r"tensor. Use tf.sparse.to_dense"):
             norm(x)

@@ -246,7 +246,7 @@ def test_a_cell_without_bias_has_no_offset(make, normalization):
 
 
 def test_normalize_carry_is_a_flag():
-    with pytest.raises(ValueError, match="normalize_carry must be one of True, False, got 1"):
+    with pytest.raises(ValueError, match=r"normalize_carry .* False, got 1"):
         RMSNormLSTM(4, normalize_carry=1)
 
 
@@ -256,6 +256,6 @@ def test_normalize_carry_is_a_flag():
 def test_a_cell_without_states_says_what_to_do(wrap):
     with pytest.raises(
         TypeError,
-        match=r"cell computes one time step and needs states\. Put it into keras\.layers\.RNN",
+        match=r"states\. Put it into keras\.layers",
     ):
         wrap(RMSNormGRUCell(UNITS, name="cell"))(keras.ops.ones((2, 3, INPUTS)))

@@ -73,9 +73,7 @@ def test_integers_are_cast(layer_class):
 @every_layer
 def test_an_input_without_a_time_axis_is_refused(layer_class, cell_class):
     for x in (np.ones((2, 3)), keras.Input((3,))):
-        with pytest.raises(
-            ValueError, match=r"incompatible with the layer: expected ndim=3, found ndim=2"
-        ):
+        with pytest.raises(ValueError, match="expected ndim=3, found ndim=2"):
             layer_class(UNITS)(x)
 
 

@@ -19,6 +19,6 @@ def test_a_failed_download_names_the_files_and_where_to_put_them(tmp_path, monke
     with pytest.raises(UserError) as caught:
         CORPORA["multi30k"](to)
     message = str(caught.value)
-    assert "train.en.gz cannot be downloaded (URL fetch failure)" in message
-    assert f"test_2017_mscoco.de.gz from that folder into {to / 'download'}" in message
+    assert "train.en.gz cannot be downloaded" in message
+    assert f" into {to / 'download'}" in message
     assert not list(to.iterdir())
