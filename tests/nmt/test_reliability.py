@@ -68,7 +68,7 @@ def test_a_full_disk_while_exporting_leaves_nothing(run, full_disk, trained, tmp
 
 def test_a_locked_or_read_only_directory_is_refused(run, trained, tmp_path):
     with exclusive(tmp_path / "model"):
-        assert "nmt: model is in use by another" in said
+        assert "nmt: model is in use by another" in refused(run(*trained))
     assert "words.json cannot be written to" in refused(run(*trained, "-m", "words.json"))
 
 

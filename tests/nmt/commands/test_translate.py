@@ -82,10 +82,7 @@ def test_an_input_is_not_overwritten(run, trained, tmp_path, monkeypatch):
     (tmp_path / "link").symlink_to("text")
     for command in (("translate", "-i", "text"), ("score", "-s", "text", "-t", "text")):
         for name in ("text", "link"):
-            assert (
-                refused(run(*command, "-m", "model", "-o", name))
-                == f"nmt: {name} is read, so it cannot be the output; give another file\n"
-            )
+            assert f"nmt: {name} is read" in refused(run(*command, "-m", "model", "-o", name))
     with (tmp_path / "text").open() as text:
         monkeypatch.setattr("sys.stdin", text)
         assert "text is read" in run("translate", "-m", "model", "-o", "text")[2]

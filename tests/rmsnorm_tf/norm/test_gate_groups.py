@@ -146,9 +146,7 @@ def test_groups_that_are_refused():
         with pytest.raises(ValueError, match=r"groups=2 .* axis=\(0, 1\).* Merge"):
             call(groups=2, axis=(0, 1))
         for wrong in (0, -1, 1.5, True, None):
-            with pytest.raises(
-                ValueError, match=f"groups must be an integer of at least 1, got {wrong}"
-            ):
+            with pytest.raises(ValueError, match=f"groups must be an integer .*got {wrong}"):
                 call(groups=wrong)
     with pytest.raises(ValueError, match="axis 1, whose size is unknown"):
         RMSNormalization(axis=1, groups=2, scale=False).build((None, None, 4))
@@ -186,13 +184,9 @@ def test_a_gate_that_is_closed_however_negative(dtype, lowest, fused):
 
 @pytest.mark.parametrize("dtype", ["int32", "bool"])
 def test_a_gate_that_is_not_floating_point(dtype):
-    with pytest.raises(
-        TypeError, match=f"gate must be float16, bfloat16, float32 or float64, got {dtype}. Cast it"
-    ):
+    with pytest.raises(TypeError, match=f"gate must be float16, .*got {dtype}. Cast it"):
         RMSNormalization()(ops.ones((2, 8)), gate=ops.ones((2, 8), dtype))
-    with pytest.raises(
-        TypeError, match=f"gate must be float16, bfloat16, float32 or float64, got {dtype}. Cast it"
-    ):
+    with pytest.raises(TypeError, match=f"gate must be float16, .*got {dtype}. Cast it"):
         RMSNormalization()(keras.Input((8,)), gate=keras.Input((8,), dtype=dtype))
 
 
