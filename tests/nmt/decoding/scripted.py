@@ -56,3 +56,37 @@ def exhaustive(table, max_length, alpha=0.0):
                 (-np.log(np.float64(probabilities)).sum() / (length + 1) ** alpha, sequence)
             )
     return sorted(found)
+
+
+def beam_in_numpy(table, beam_size, alpha, limit, allowed=lambda words, ended: True):
+    """Searches for the translations of one sentence, as `search.py` describes it.
+
+    Returns (score, words, cut) of each, best first.
+    """
+    opened = [(0.0, ())]
+    finished = []
+    for time in range(limit + 1):
+        extensions = []
+        for cost, words in opened:
+            costs = cost - np.log(np.float64(table[time][words[-1] if words else 0]))
+            likeliest = costs.argmin()
+            for word in [END] if time == limit else range(len(costs)):
+                if allowed(words if word == END else (*words, word), word == END):
+                    cut = time == limit and likeliest != END
+                    extensions.append((costs[word], words, word, cut))
+        extensions.sort(key=lambda extension: extension[0])
+        finished += [
+            (cost / (len(words) + 1) ** alpha, words, cut)
+            for cost, words, word, cut in extensions[:beam_size]
+            if word == END
+        ]
+        finished = sorted(finished, key=lambda each: each[0])[:beam_size]
+        opened = [(cost, (*words, word)) for cost, words, word, _ in extensions if word != END][
+            :beam_size
+        ]
+        best_open = min(
+            (cost / (len(words) + 1) ** alpha for cost, words in opened), default=np.inf
+        )
+        if len(finished) == beam_size and (beam_size == 1 or best_open >= finished[-1][0]):
+            break
+    return finished

@@ -13,7 +13,14 @@ from nmt.decoding.options import CONSTANT, FACTOR, DecodingOptions
 from nmt.decoding.sampling import sample
 from nmt.decoding.search import Hypotheses, beam_search
 from nmt.errors import UserError
-from tests.nmt.decoding.scripted import END, START, exhaustive, random_table, scripted
+from tests.nmt.decoding.scripted import (
+    END,
+    START,
+    beam_in_numpy,
+    exhaustive,
+    random_table,
+    scripted,
+)
 
 UNKNOWN = 3
 CASES = [
@@ -70,34 +77,6 @@ def search(tables, options, limits, prefixes=None):
         )
 
     return Hypotheses(*(x.numpy() for x in tf.function(run, autograph=False)()))
-
-
-def beam_in_numpy(table, options, limit):
-    """Returns (score, words) of the translations that a beam search finds, best first; see
-    `search.py`.
-    """
-    size = options.beam_size
-    alpha = options.normalization_alpha
-    live = [(0.0, ())]
-    finished = []
-    for time in range(limit + 1):
-        extensions = []
-        for cost, words in live:
-            for word in range(table.shape[-1]):
-                sequence = words if word == END else (*words, word)
-                if allowed(sequence, options, word == END) and (time < limit or word == END):
-                    more = -np.log(np.float64(table[time][words[-1] if words else 0][word]))
-                    extensions.append((cost + more, sequence, word == END))
-        extensions.sort()
-        finished += [
-            (cost / (time + 1) ** alpha, words) for cost, words, ended in extensions[:size] if ended
-        ]
-        finished = sorted(finished)[:size]
-        live = [(cost, words) for cost, words, ended in extensions if not ended][:size]
-        best_open = min((cost / (time + 2) ** alpha for cost, _ in live), default=np.inf)
-        if (size == 1 and finished) or (len(finished) == size and best_open >= finished[-1][0]):
-            break
-    return finished
 
 
 def assert_found(found, expected, alpha):
@@ -184,7 +163,10 @@ def test_a_narrow_beam_is_that_of_numpy(case, beam_size):
     free = search(tables, DecodingOptions(beam_size=beam_size), limits).words[:, 0]
     assert not all(allowed(tuple(words[words > 0]), options, True) for words in free)
     for i, (table, limit) in enumerate(zip(tables, limits, strict=True)):
-        assert_found(Hypotheses(*(x[i] for x in found)), beam_in_numpy(table, options, limit), 1.0)
+        expected = beam_in_numpy(
+            table, beam_size, 1.0, limit, lambda words, ended: allowed(words, options, ended)
+        )
+        assert_found(Hypotheses(*(x[i] for x in found)), [each[:2] for each in expected], 1.0)
 
 
 def test_a_forbidden_word_is_no_word_of_the_padding():

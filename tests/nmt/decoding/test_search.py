@@ -5,10 +5,18 @@ import pytest
 import tensorflow as tf
 
 from nmt.decoding.search import Hypotheses, beam_search
-from tests.nmt.decoding.scripted import END, START, exhaustive, random_table, scripted
+from tests.nmt.decoding.scripted import (
+    END,
+    START,
+    beam_in_numpy,
+    exhaustive,
+    random_table,
+    scripted,
+)
 
 
-def search(tables, beam_size, max_length, alpha=0.0, compiled=True):
+def search(tables, beam_size, limits, alpha=0.0, compiled=True):
+    """Searches all tables at once, with one limit or a limit for each."""
     sentences = len(tables)
 
     def run():
@@ -20,7 +28,7 @@ def search(tables, beam_size, max_length, alpha=0.0, compiled=True):
             tf.range(sentences),
             beam_size=beam_size,
             alpha=alpha,
-            limits=tf.fill([sentences], max_length),
+            limits=tf.broadcast_to(limits, [sentences]),
             start=START,
         )
 
@@ -110,39 +118,6 @@ def test_wide_beam_equals_exhaustive_search(seed, alpha, compiled):
             assert not words[length:].any()
 
 
-def reference(table, beam_size, alpha, limit):
-    """The search of one sentence, as the docstring of the module describes it: (score, words, cut),
-    best first.
-    """
-    opened = [(0.0, ())]
-    finished = []
-    for time in range(limit + 1):
-        extensions = []
-        for cost, words in opened:
-            costs = cost - np.log(np.float64(table[time][words[-1] if words else 0]))
-            likeliest = costs.argmin()
-            allowed = [END] if time == limit else range(len(costs))
-            extensions += [
-                (costs[word], words, word, time == limit and likeliest != END) for word in allowed
-            ]
-        extensions.sort(key=lambda extension: extension[0])
-        finished += [
-            (cost / (len(words) + 1) ** alpha, words, cut)
-            for cost, words, word, cut in extensions[:beam_size]
-            if word == END
-        ]
-        finished = sorted(finished, key=lambda each: each[0])[:beam_size]
-        opened = [(cost, (*words, word)) for cost, words, word, _ in extensions if word != END][
-            :beam_size
-        ]
-        best_open = min(
-            (cost / (len(words) + 1) ** alpha for cost, words in opened), default=np.inf
-        )
-        if len(finished) == beam_size and (beam_size == 1 or best_open >= finished[-1][0]):
-            break
-    return finished
-
-
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 @pytest.mark.parametrize("beam_size", [1, 2, 4])
 def test_search_is_that_of_its_description(beam_size, alpha):
@@ -150,24 +125,9 @@ def test_search_is_that_of_its_description(beam_size, alpha):
     rng = np.random.default_rng(beam_size)
     tables = [random_table(rng, 9, 6) for _ in range(200)]
     limits = rng.choice([0, 2, 5, 8, 8, 8], size=200).astype(np.int32)
-    rows = tf.range(200)
-
-    @tf.function
-    def run():
-        state = (tf.zeros_like(rows), rows)
-        return beam_search(
-            scripted(tables),
-            state,
-            rows,
-            beam_size=beam_size,
-            alpha=alpha,
-            limits=tf.constant(limits),
-            start=START,
-        )
-
-    found = Hypotheses(*(x.numpy() for x in run()))
+    found = search(tables, beam_size, limits, alpha)
     for i, (table, limit) in enumerate(zip(tables, limits, strict=True)):
-        expected = reference(table, beam_size, alpha, limit)
+        expected = beam_in_numpy(table, beam_size, alpha, limit)
         lengths = found.lengths[i].numpy()
         count = len(expected)
         assert np.isfinite(found.scores[i]).sum() == count
@@ -210,64 +170,6 @@ def test_a_translation_ends_at_the_greatest_length():
     )
 
 
-def test_each_sentence_has_its_own_limit_and_what_it_ends_is_cut():
-    """The model prefers to go on in the first two sentences, and to end after two words in the
-    last.
-    """
-    on = np.full([9, 3, 3], [0.01, 0.98, 0.01])
-    end = np.full([9, 3, 3], [0.01, 0.98, 0.01])
-    end[2] = [0.98, 0.01, 0.01]
-    tables = [on, on, end]
-    found = beam_search(
-        scripted(tables),
-        (tf.zeros(3, tf.int32), tf.range(3)),
-        tf.range(3),
-        beam_size=2,
-        alpha=1.0,
-        limits=tf.constant([4, 1, 2]),
-        start=START,
-    )
-    np.testing.assert_array_equal(found.lengths[:, 0], [4, 1, 2])
-    np.testing.assert_array_equal(found.cut[:, 0], [True, True, False])
-    np.testing.assert_allclose(found.costs[1, 0], -np.log(0.98 * 0.01), rtol=1e-5)
-
-
-def test_missing_hypotheses_have_infinite_cost():
-    """A vocabulary of one word and a limit of two words allow three sequences."""
-    table = np.full([3, 2, 2], 0.5)
-    found = search([table], 5, 2)
-    np.testing.assert_array_equal(np.isinf(found.costs[0]), [False, False, False, True, True])
-    np.testing.assert_array_equal(found.lengths[0], [0, 1, 2, 0, 0])
-
-
 def test_no_sentences():
     found = search(np.zeros([0, 3, 4, 4]), 2, 2)
     assert found.words.shape[:2] == found.scores.shape == (0, 2)
-
-
-def test_an_unlikely_end_is_not_finished():
-    """Ending at once costs less than five words and an end, but each step has two words that cost
-    less than the end.
-    """
-    table = np.full([7, 4, 4], [0.1, 0.45, 0.45, 1e-9])
-    table[1:] = [1e-9, 0.5, 0.3, 0.2]
-    table[5:] = [1.0, 1e-9, 1e-9, 1e-9]
-    found = search([table], 2, 6)
-    np.testing.assert_array_equal(found.lengths, [[5, 5]])
-
-
-def test_alpha_prefers_longer_translations():
-    """One word and the end cost log 4; three words and the end cost log 2 + 2 log 5/3: more in
-    total, less per word.
-    """
-    table = np.full([4, 3, 3], 1e-9)
-    table[0] = [1e-9, 0.5, 0.5]
-    table[1] = [[1e-9] * 3, [0.5, 0.5, 1e-9], [1e-9, 1e-9, 1.0]]
-    table[2, :] = [1e-9, 0.6, 1e-9]
-    table[3, :] = [0.6, 1e-9, 1e-9]
-    by_cost = search([table], 3, 3)
-    by_length = search([table], 3, 3, alpha=1.0)
-    assert by_cost.lengths[0, 0] == 1
-    np.testing.assert_allclose(by_cost.costs[0, 0], np.log(4), rtol=1e-5)
-    assert by_length.lengths[0, 0] == 3
-    np.testing.assert_allclose(by_length.scores[0, 0], -np.log(0.5 * 0.6 * 0.6) / 4, rtol=1e-5)
