@@ -190,5 +190,5 @@ def test_what_a_large_request_has_not_yet_put_into_the_queue_is_not_waited_for()
         large.go.release(2)
         await begun
 
-    with_batcher(work, workers=2, batch=4, batch_wait=30.0)
+    with_batcher(work, workers=2, batch=4, batch_wait=600.0)
     assert small.sizes == [2, 2]

@@ -116,15 +116,16 @@ def test_one_process_is_not_connected(monkeypatch):
 
 @pytest.mark.parametrize("loss", ["per-token-cross-entropy", *slow("cross-entropy")])
 def test_processes_train_as_one(begin, training, run, tmp_path, loss):
-    """50 updates, each of 10 sentences, which no two parts share equally.
+    """20 updates, each of 10 sentences, which no two parts share equally.
 
     The chief alone writes and reports.
     """
-    words = [*training, "--finish_after", 50, "--batch_size", 10, "--loss_function", loss]
+    words = [*training, "--finish_after", 20, "--batch_size", 10, "--loss_function", loss]
+    words += ["--valid_freq", 20]
     assert statuses(begin(*[[*words, "-m", "two"]] * 2)) == [0, 0]
     assert run(*words, "-m", "one")[0] == 0
     assert_nearly_equal(weights(tmp_path / "two" / LAST), weights(tmp_path / "one" / LAST))
-    assert "stopped after update 50" in (tmp_path / "errors-0").read_text()
+    assert "stopped after update 20" in (tmp_path / "errors-0").read_text()
     assert "update" not in (tmp_path / "errors-1").read_text()
 
 

@@ -77,7 +77,7 @@ def test_an_ignored_signal_stays_ignored():
 
 
 LEAVES = """
-import atexit, sys, time
+import atexit, sys, threading, time
 from nmt.storage.cache import open_cache
 from nmt.training.interruption import exit_with, interruptible
 
@@ -89,12 +89,13 @@ atexit.register(print, "an ordinary end")
 try:
     interruptible(lambda: time.sleep(float(sys.argv[1])), stop)
 except KeyboardInterrupt:
-    time.sleep(0.5)
+    while float(sys.argv[1]) < 1 and threading.active_count() > 1:
+        time.sleep(0.01)
 exit_with(130)
 """
 
 
-@pytest.mark.parametrize(("seconds", "said"), [(0.2, ["an ordinary end"]), (60, [])])
+@pytest.mark.parametrize(("seconds", "said"), [(0.2, ["an ordinary end"]), (3600, [])])
 def test_a_process_whose_thread_still_computes_ends_at_once_and_leaves_no_file(
     run_python, seconds, said
 ):
