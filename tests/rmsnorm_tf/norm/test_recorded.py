@@ -105,13 +105,16 @@ def compiled(tape, y, x, dy):
 WAYS = [in_a_graph, vectorized, in_a_loop, compiled]
 
 
-QUICK = [*((name, 1) for name in FUNCTIONS), ("function", 2)]
-SLOW = [("function", 3), *itertools.product(("gated", "compiled"), (2, 3))]
+QUICK = [("function", 1), ("gated", 1), ("compiled", 1), ("function", 2)]
+CASES = [
+    *((name, 1) for name in FUNCTIONS),
+    *itertools.product(("function", "gated", "compiled"), (2, 3)),
+]
 
 
 @pytest.mark.parametrize(
     ("name", "order"),
-    [*QUICK, *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW)],
+    [pytest.param(*case, marks=[pytest.mark.slow] * (case not in QUICK)) for case in CASES],
 )
 def test_gradients_asked_for_in_graphs(name, order):
     shape, make = FUNCTIONS[name]
