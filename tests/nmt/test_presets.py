@@ -31,24 +31,11 @@ def test_a_preset_stands_for_its_options(name):
 
 def test_transformer_base_has_the_sizes_of_the_paper():
     config = make_config({**REQUIRED, "preset": "transformer-base"})
-    assert options(config, "embedding_size", "state_size", "transformer_ffn_hidden_size") == (
-        512,
-        512,
-        2048,
-    )
-    assert options(
-        config, "transformer_enc_depth", "transformer_dec_depth", "transformer_num_heads"
-    ) == (6, 6, 8)
-    assert options(config, "label_smoothing", "warmup_steps", "adam_beta2", "adam_epsilon") == (
-        0.1,
-        4000,
-        0.98,
-        1e-9,
-    )
-    assert options(config, "loss_function", "token_batch_size") == (
-        "per-token-cross-entropy",
-        25_000,
-    )
+    depths = ("transformer_enc_depth", "transformer_dec_depth", "transformer_num_heads")
+    sizes = ("embedding_size", "state_size", "transformer_ffn_hidden_size", "token_batch_size")
+    assert options(config, *depths, *sizes) == (6, 6, 8, 512, 512, 2048, 25_000)
+    names = ("label_smoothing", "warmup_steps", "adam_beta2", "adam_epsilon")
+    assert options(config, *names) == (0.1, 4000, 0.98, 1e-9)
 
 
 @pytest.mark.parametrize(

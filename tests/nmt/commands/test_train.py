@@ -26,24 +26,13 @@ def test_a_training_resumes_only_with_the_same_data_and_model(train, tmp_path):
     assert (tmp_path / "model" / "config.json").read_bytes() == before
 
 
-@pytest.mark.slow
-def test_a_training_may_resume_with_another_learning_rate(train, tmp_path):
+def test_a_training_may_resume_with_other_options(train, tmp_path):
     """Adam's steps are as large as its learning rate."""
-
     assert train()[0] == 0
     before = weights(tmp_path / "model" / "last.npz")["table"]
-    status, _, said = train("--finish_after", 3, "--learning_rate", 0.5, "--valid_freq", 3)
-    assert status == 0
-    assert "--learning_rate 0.5; it was 0.0001" in said
-    assert "--valid_freq 3; it was 2" in said
-    assert 0.4 < np.abs(weights(tmp_path / "model" / "last.npz")["table"] - before).max() < 0.6
-    config = json.loads((tmp_path / "model" / "config.json").read_text())
-    assert (config["learning_rate"], config["valid_freq"]) == (0.5, 3)
-
-
-def test_a_training_may_resume_with_other_options_of_translation(train, tmp_path):
-    assert train()[0] == 0
     options = {
+        "learning_rate": 0.5,
+        "valid_freq": 3,
         "translation_maxlen": 9,
         "beam_size": 2,
         "normalization_alpha": 0.5,
@@ -52,7 +41,9 @@ def test_a_training_may_resume_with_other_options_of_translation(train, tmp_path
     words = [f"--{name}={value}" for name, value in options.items()]
     status, _, said = train("--finish_after", 3, *words)
     assert status == 0, said
+    assert "--learning_rate 0.5; it was 0.0001" in said
     assert "--translation_maxlen 9; it was 8" in said
+    assert 0.4 < np.abs(weights(tmp_path / "model" / "last.npz")["table"] - before).max() < 0.6
     config = json.loads((tmp_path / "model" / "config.json").read_text())
     assert {name: config[name] for name in options} == options
 
@@ -71,15 +62,6 @@ def test_smoothed_weights_are_validated_and_kept(train, tmp_path):
     resumed = weights(tmp_path / "resumed/last.npz")
     assert last.keys() == resumed.keys()
     assert all(np.array_equal(last[name], resumed[name]) for name in last)
-
-
-@pytest.mark.slow
-def test_text_is_split_at_random_by_sentencepiece_only(train, dictionary, tmp_path):
-    assert train("--subword_sampling", 0.2)[0] == 0
-    assert json.loads((tmp_path / "model" / "config.json").read_text())["subword_sampling"] == 0.2
-    assert "--subword_sampling needs" in refused(
-        train("--subword_sampling", 0.2, "-m", "other", "--dictionaries", dictionary, dictionary)
-    )
 
 
 def test_a_diverging_training_is_reported(train):
