@@ -33,12 +33,6 @@ return names.filter(each => each.getClientRects().length > 1).length"""
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The folder of the site, built once, as by `make docs`; processes of pytest-xdist share it."""
-    pytest.importorskip(
-        "mkdocstrings", reason="needs the documentation tools: pip install -e '.[docs]'"
-    )
-    pytest.importorskip(
-        "zensical", reason="needs the documentation tools: pip install -e '.[docs]'"
-    )
     folder = tmp_path_factory.getbasetemp()
     folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
     with FileLock(folder / "site.lock"):

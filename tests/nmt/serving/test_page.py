@@ -1,8 +1,6 @@
 """The page in headless Chromium: Debian's packages chromium and chromium-driver."""
 
 import json
-import os
-from pathlib import Path
 
 import pytest
 
@@ -32,12 +30,6 @@ def browser():
         yield browser
 
 
-def picture(browser, name):
-    """Keeps a screenshot in the folder PICTURES, if the environment names one."""
-    if folder := os.environ.get("PICTURES"):
-        browser.screenshot(Path(folder) / f"{name}.png")
-
-
 def test_the_page(service, browser):
     browser.open(f"http://127.0.0.1:{service.port}/")
     browser.until("return document.getElementById('card').textContent.includes('Model toy')")
@@ -52,7 +44,6 @@ def test_the_page(service, browser):
     ]
     browser.until("return document.querySelectorAll('#picture rect').length === 9")
     assert browser.run(WORDS)[0] == "EIN looks at ein, 100%"
-    picture(browser, "page-light")
 
     # Several lines, and markup that stays text.
     browser.type("#text", "\n<b>zwei</b>")
@@ -110,7 +101,6 @@ def test_the_picture_of_a_long_sentence_is_cut(service, browser):
     assert browser.run(CUT).count("the first 60 of") == 2
     assert len(browser.run(WORDS)) == 60
     assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
-    picture(browser, "page-long")
     enter(browser, "a b")
     browser.until("return document.querySelectorAll('#picture rect').length === 4")
     assert browser.run(CUT) == ""
@@ -143,7 +133,6 @@ def test_errors_are_said_and_go_away(service, browser):
         "t.dispatchEvent(new Event('input'))"
     )
     assert "a request may have 512 rows" in browser.until(ERROR)
-    picture(browser, "page-error")
     enter(browser, "b")
     browser.until(f"{TEXT} === 'B!'")
     assert browser.run(ERROR) == ""
@@ -183,7 +172,6 @@ def test_a_cut_text_or_translation_is_said(service, browser):
     source, translation = browser.until(notice).split(". ")
     assert source.startswith("Line 2 is too long")
     assert "of line 3 is cut" in translation
-    picture(browser, "page-cut")
     enter(browser, "nothing\nshort")
     browser.until(f"{TEXT} === '\\nSHORT!'")
     assert browser.run(notice) == "Line 1 has no translation."
@@ -202,7 +190,6 @@ def test_a_service_that_went_away_is_said(serve_toy, browser, tmp_path):
     enter(browser, "c")
     assert "does not answer" in browser.until(ERROR)
     assert browser.run(SHOWN) == []
-    picture(browser, "page-away")
 
 
 def test_a_key_is_asked_for(serve_toy, browser, tmp_path):
@@ -210,7 +197,6 @@ def test_a_key_is_asked_for(serve_toy, browser, tmp_path):
     keyed = serve_toy(tmp_path, "--api_key_file", tmp_path / "key")
     browser.open(f"http://127.0.0.1:{keyed.port}/")
     assert browser.until(ERROR) == "This service needs a key."
-    picture(browser, "page-key")
     browser.type("#key", "wrong\ue007")
     browser.until(f"{ERROR} === 'The service does not know this key.'")
     browser.run("document.getElementById('key').value = ''")
@@ -228,7 +214,6 @@ def test_text_from_right_to_left(service, browser):
     for part in ("text", "translation", "alternatives"):
         assert browser.run(direction.format(part)) == "rtl", part
     assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth")
-    picture(browser, "page-right-to-left")
 
 
 def test_dark_and_phone(service, browser):
@@ -250,4 +235,3 @@ def test_dark_and_phone(service, browser):
         "const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]"
     )
     assert sum(map(int, back[4:-1].split(","))) < 150 < 600 < sum(map(int, front[4:-1].split(",")))
-    picture(browser, "page-dark-phone")
