@@ -229,8 +229,5 @@ def test_a_page_gives_the_outputs_it_shows(tmp_path, page, exact, bleu):
 
 @pytest.mark.slow
 def test_the_notebook_runs():
-    pytest.importorskip(
-        "nbclient", reason="needs the documentation tools: pip install -e '.[docs]'"
-    )
     cells = load("run_notebook").run().cells
     assert sum(bool(cell.get("outputs")) for cell in cells) >= 4

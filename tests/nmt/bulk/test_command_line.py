@@ -2,7 +2,6 @@
 
 import configparser
 import re
-import shlex
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from nmt.bulk.__main__ import parse
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs" / "bulk.md"
 WORDS = ["--export", "model", "--input", "a", "b", "--output", "out"]
 
 
@@ -54,17 +52,6 @@ def test_the_help_needs_no_beam(capsys):
     assert "_bulk/failed" in said
 
 
-def test_every_command_of_the_page_is_one_that_the_program_takes():
-    blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    commands = [
-        shlex.split(line) for block in blocks for line in block.replace("\\\n", " ").splitlines()
-    ]
-    commands = [words for words in commands if "nmt.bulk" in words]
-    assert len(commands) == 2
-    for words in commands:
-        parse(words[words.index("nmt.bulk") + 1 :])
-
-
 def packages(lines):
     """Returns the names of packages, as they are imported."""
     names = (re.match(r"[\w-]+", line.strip()) for line in lines)
@@ -87,7 +74,7 @@ def test_the_program_starts_with_nothing_but_its_extra(run_python):
 def test_without_beam_the_program_says_what_is_missing(run_python):
     script = "import sys; sys.modules['apache_beam'] = None; sys.path.insert(0, {!r})\n"
     script += "from nmt.bulk.__main__ import main; main()"
-    done = run_python(script.format(str(PAGE.parents[1])), *WORDS)
+    done = run_python(script.format(str(ROOT)), *WORDS)
     assert done.returncode == 2
     assert done.stderr.startswith("nmt.bulk: apache_beam is missing; ")
     assert done.stderr.count("\n") == 1
