@@ -104,19 +104,6 @@ def test_the_learning_rate_that_is_told_is_that_of_the_last_update(make_bigrams_
     assert told == pytest.approx([0.1 / 4, 0.1 * 2 / 4])
 
 
-def test_weight_decay_takes_its_share_of_each_matrix(make_bigrams_update):
-    """Of the weights before the update, times the learning rate (Loshchilov & Hutter 2019,
-    algorithm 2)."""
-    found = []
-    for decay in (0.0, 0.5):
-        update, model = make_bigrams_update(weight_decay=decay)
-        before = np.linspace(-1, 1, 36, dtype="float32").reshape(6, 6)
-        model.table.assign(before)
-        update(BATCH, 1)
-        found.append(model.table.numpy().copy())
-    np.testing.assert_allclose(found[0] - found[1], 0.1 * 0.5 * before, atol=1e-6)
-
-
 @pytest.mark.slow
 def test_weight_decay_leaves_gains_and_biases(make_update):
     """An update at a learning rate of 0.1 with a decay of 1 takes a tenth of each matrix more."""

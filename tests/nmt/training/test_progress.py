@@ -56,15 +56,6 @@ def test_an_extra_validation_does_not_affect_a_resumed_training():
     )
 
 
-def test_an_equal_validation_is_not_better():
-    """Of BLEU that is printed the same, and the same loss; a lower loss would be."""
-    assert after(10.0, 10.0).bad_validations == after(10.0, 10.004).bad_validations == 1
-    assert after(10.0, 10.0).best.update == 3
-    assert after(10.0, 10.01).bad_validations == 0
-    lower = Validation(update=6, epoch=1.0, train_loss=3.0, valid_loss=1.9, bleu=10.0, seconds=9.5)
-    assert after(10.0).after_validation(lower).bad_validations == 0
-
-
 def test_another_ranking_begins_with_the_next_validation():
     """The file of the best model holds the first of these three, so no later one may be called
     the best unsaved."""

@@ -22,6 +22,7 @@ from nmt.training.trainer import MOST_SKIPPED
 from nmt.training.update import Update
 from tests.nmt.outcomes import weights
 from tests.nmt.training.scripted import LINES, scripted
+from tests.parameters import slow
 
 
 @pytest.mark.slow
@@ -92,7 +93,7 @@ def test_a_training_goes_on_from_another_with_its_batches_and_validates_first(
     np.testing.assert_array_equal(model.table, weights(tmp_path / "first" / LAST)[model.table.path])
 
 
-@pytest.mark.parametrize("options", [{}, {"exponential_smoothing": 0.1}])
+@pytest.mark.parametrize("options", [{"exponential_smoothing": 0.1}, *slow({})])
 def test_a_reloaded_model_is_what_the_first_validation_measures_and_keeps(
     make_trainer, tmp_path, options
 ):
@@ -127,7 +128,10 @@ def test_a_first_validation_that_was_interrupted_is_repeated(make_trainer, tmp_p
 
 @pytest.mark.parametrize(
     ("options", "named"),
-    [({"finish_after": 3}, "finish_after 3"), ({"max_epochs": 1}, "max_epochs 1")],
+    [
+        ({"finish_after": 3}, "finish_after 3"),
+        pytest.param({"max_epochs": 1}, "max_epochs 1", marks=pytest.mark.slow),
+    ],
 )
 def test_a_training_that_has_passed_its_end_is_refused(make_trainer, tmp_path, options, named):
     make_trainer(tmp_path / "model")[0]()
@@ -136,21 +140,6 @@ def test_a_training_that_has_passed_its_end_is_refused(make_trainer, tmp_path, o
     again = {"reload": str(tmp_path / "model"), "reload_training_progress": True, "finish_after": 6}
     with pytest.raises(UserError, match="6 updates, and --finish_after 6"):
         make_trainer(tmp_path / "other", **again)[0]()  # it would make none
-
-
-@pytest.mark.slow
-def test_a_resumed_training_keeps_the_best_model(make_trainer, tmp_path):
-    make_trainer(tmp_path / "model", translate=scripted([0.2, 0.9]), finish_after=6)[0]()
-    kept = weights(tmp_path / "model" / "last.npz")
-    train, model = make_trainer(tmp_path / "model", translate=scripted([0.5]), finish_after=9)
-    progress = train()
-    assert [v.update for v in progress.validations] == [3, 6, 9]
-    assert (progress.best.update, progress.bad_validations) == (6, 1)
-    best, last = (weights(tmp_path / "model" / name) for name in ("best.npz", "last.npz"))
-    name = model.table.path
-    np.testing.assert_array_equal(best[name], kept[name])
-    np.testing.assert_array_equal(last[name], model.table)
-    assert (best[name] != last[name]).any()
 
 
 def test_a_validation_that_is_saved_has_its_translations(make_trainer, tmp_path):

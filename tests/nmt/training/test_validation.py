@@ -84,15 +84,6 @@ def test_the_sets_of_a_validation_are_scored_one_by_one(
     assert logged.count(("bleu/copied", 3)) == logged.count(("chrf/other", 6)) == 1
 
 
-def test_the_lower_loss_decides_between_equal_bleu(make_trainer, tmp_path):
-    """All validations have BLEU 0, while the loss falls."""
-    train, _ = make_trainer(
-        tmp_path / "model", translate=scripted([0.0] * 4), finish_after=12, patience=2
-    )
-    progress = train()
-    assert progress.best.update == progress.update == 12
-
-
 def test_patience_stops_a_training_also_after_resuming(make_trainer, tmp_path):
     options = {"finish_after": 100, "patience": 2}
     train, _ = make_trainer(tmp_path / "model", translate=scripted([0.5, 0.4, 0.3]), **options)
