@@ -16,7 +16,7 @@ from nmt.storage.checkpoints import LAST
 from nmt.training.replicas import Replicas, connect, read_cluster
 from tests.nmt.outcomes import weights
 from tests.nmt.ports import free_ports
-from tests.parameters import slow
+from tests.parameters import quick_one_of
 
 
 @pytest.fixture
@@ -114,21 +114,6 @@ def test_one_process_is_not_connected(monkeypatch):
     alone.require_same({"options": 1})
 
 
-@pytest.mark.parametrize("loss", ["per-token-cross-entropy", *slow("cross-entropy")])
-def test_processes_train_as_one(begin, training, run, tmp_path, loss):
-    """20 updates, each of 10 sentences, which no two parts share equally.
-
-    The chief alone writes and reports.
-    """
-    words = [*training, "--finish_after", 20, "--batch_size", 10, "--loss_function", loss]
-    words += ["--valid_freq", 20]
-    assert statuses(begin(*[[*words, "-m", "two"]] * 2)) == [0, 0]
-    assert run(*words, "-m", "one")[0] == 0
-    assert_nearly_equal(weights(tmp_path / "two" / LAST), weights(tmp_path / "one" / LAST))
-    assert "stopped after update 20" in (tmp_path / "errors-0").read_text()
-    assert "update" not in (tmp_path / "errors-1").read_text()
-
-
 RNN = ("--model_type", "rnn", "--layer_normalization_type", "layernorm")
 TRANSFORMER = (
     "--model_type",
@@ -144,24 +129,30 @@ TRANSFORMER += tuple(
 )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("count", "options"),
-    [
-        (2, RNN),
-        (2, (*RNN, "--token_batch_size", 60, "--gradient_aggregation_steps", 2)),
-        (2, (*TRANSFORMER, "--layer_normalization_type", "layernorm")),
-        (4, TRANSFORMER),
-        (2, (*TRANSFORMER, "--token_batch_size", 60)),
-    ],
-    ids=["rnn", "tokens in parts", "transformer", "four", "tokens"],
-)
-def test_every_architecture_trains_as_one(begin, training, run, tmp_path, count, options):
+# The number of processes, and options; the quick one is the first.
+TRAININGS = {
+    "loss of a token": (2, ("--loss_function", "per-token-cross-entropy")),
+    "loss of a sentence": (2, ("--loss_function", "cross-entropy")),
+    "rnn": (2, RNN),
+    "tokens in parts": (2, (*RNN, "--token_batch_size", 60, "--gradient_aggregation_steps", 2)),
+    "transformer": (2, (*TRANSFORMER, "--layer_normalization_type", "layernorm")),
+    "four": (4, TRANSFORMER),
+    "tokens": (2, (*TRANSFORMER, "--token_batch_size", 60)),
+}
+
+
+@pytest.mark.parametrize("name", quick_one_of(len(TRAININGS), TRAININGS))
+def test_processes_train_as_one(begin, training, run, tmp_path, name):
+    """Batches of 10 sentences are shared equally by no two parts. The chief alone writes."""
     # Few updates, because each multiplies what rounding has changed before.
+    count, options = TRAININGS[name]
     words = [*training, "--finish_after", 20, "--batch_size", 10, "--learning_rate", 1e-3, *options]
+    words += ["--valid_freq", 20]
     assert statuses(begin(*[[*words, "-m", "many"]] * count)) == [0] * count
     assert run(*words, "-m", "one")[0] == 0
     assert_nearly_equal(weights(tmp_path / "many" / LAST), weights(tmp_path / "one" / LAST))
+    assert "stopped after update 20" in (tmp_path / "errors-0").read_text()
+    assert "update" not in (tmp_path / "errors-1").read_text()
 
 
 @pytest.mark.slow
@@ -229,20 +220,6 @@ def test_ctrl_c_ends_a_process_that_waits_for_the_others(start, training, tmp_pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("killed", [0, 1])
-def test_a_killed_process_ends_the_others_with_one_line(begin, training, tmp_path, killed):
-    words = [*training, "-m", "model", "--finish_after", 1_000_000, "--valid_freq", 1_000_000]
-    processes = begin(words, words)
-    wait_for_updates(processes[0], tmp_path / "errors-0")
-    os.kill(processes[killed].pid, signal.SIGKILL)
-    other = 1 - killed
-    assert statuses(processes)[other] == 2
-    said = (tmp_path / f"errors-{other}").read_text().splitlines()[-1]
-    assert said.startswith("nmt: another process of this")
-    assert len(said) < 600
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("killed", [0, 1])
 def test_a_training_of_killed_processes_ends_as_one_that_was_never_interrupted(
     begin, training, tmp_path, killed
 ):
@@ -252,7 +229,10 @@ def test_a_training_of_killed_processes_ends_as_one_that_was_never_interrupted(
     processes = begin(parts, parts)
     wait_for_updates(processes[0], tmp_path / "errors-0")
     os.kill(processes[killed].pid, signal.SIGKILL)
-    statuses(processes)
+    assert statuses(processes)[1 - killed] == 2
+    said = (tmp_path / f"errors-{1 - killed}").read_text().splitlines()[-1]
+    assert said.startswith("nmt: another process of this")
+    assert len(said) < 600
     assert statuses(begin(parts, parts)) == [0, 0]
     assert_nearly_equal(weights(tmp_path / "parts" / LAST), weights(tmp_path / "whole" / LAST), 0)
 
