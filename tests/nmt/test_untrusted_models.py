@@ -286,9 +286,3 @@ def test_a_file_that_may_not_be_read_is_not_called_damaged(model):
     (model / "best.npz").chmod(0)
     with pytest.raises(UserError, match=r"best\.npz cannot be read: "):
         load_system(model)
-
-
-def test_a_training_that_has_not_validated_yet_is_named(model):
-    (model / "best.npz").rename(model / "last.npz")
-    with pytest.raises(UserError, match="has not validated so far"):
-        load_system(model)

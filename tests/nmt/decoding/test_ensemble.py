@@ -1,7 +1,6 @@
 """An ensemble is the sum of its models."""
 
 import numpy as np
-import pytest
 import tensorflow as tf
 
 from nmt.config import make_config
@@ -50,15 +49,3 @@ def test_a_translation_costs_the_sum_over_architectures(vocabulary):
         costs = sum(model.costs(*source, *target).numpy() for model in models)
         np.testing.assert_allclose(scores, costs, rtol=1e-4)
         np.testing.assert_allclose(Ensemble(models).costs(*source, *target), costs, rtol=1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("options", [RNN, pytest.param(TRANSFORMER, marks=pytest.mark.slow)])
-def test_a_model_twice_translates_as_once_for_twice_the_cost(vocabulary, options):
-    model = build(options)
-    once = translate(model, vocabulary)
-    twice = translate(Ensemble([model, model]), vocabulary)
-    for one, two in zip(once, twice, strict=True):
-        np.testing.assert_allclose(
-            [cost for _, cost in two], [2 * cost for _, cost in one], rtol=1e-5
-        )

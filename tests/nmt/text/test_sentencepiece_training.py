@@ -24,12 +24,6 @@ def test_a_vocabulary_of_a_sample_knows_only_its_lines(tmp_path, write_lines):
     assert unknown == set("abcdefghijkl") - set("aei")
 
 
-def test_a_unigram_model_is_of_the_size_asked_for(tmp_path, write_lines):
-    text = write_lines("text", [f"so viel wie {i * i}." for i in range(100)])
-    (tmp_path / "made.model").write_bytes(train_sentencepiece(text, 40, kind="unigram"))
-    assert load_vocabulary(tmp_path / "made.model").size == 40
-
-
 TEXT = [f"Preis {i * 37}, Größe {i}." for i in range(100)] + ["im Jahr 1999"] * 20 + ["ß ∂ ﬁn"]
 
 

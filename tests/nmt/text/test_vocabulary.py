@@ -18,22 +18,12 @@ def encode(vocabulary, *lines):
 
 
 def test_dictionary_encodes_words_and_unknown_ones(vocabulary):
-    assert encode(vocabulary, "b a  x", "", "d") == [[3, 2, 1], [], [5]]
-
-
-def test_the_word_eos_in_a_text_is_unknown(vocabulary):
-    assert encode(vocabulary, "a eos b") == [[2, 1, 3]]
+    assert encode(vocabulary, "b a  x", "", "d", "a eos b") == [[3, 2, 1], [], [5], [2, 1, 3]]
 
 
 def test_dictionary_decodes(vocabulary):
     ids = tf.ragged.constant([[3, 2, 1], [], [5]], dtype=tf.int32)
     assert [line.decode() for line in vocabulary.decode(ids).numpy()] == ["b a UNK", "", "d"]
-
-
-def test_dictionaries_of_later_nematus_versions(tmp_path):
-    path = tmp_path / "later.json"
-    path.write_text(json.dumps({"<EOS>": 0, "<GO>": 1, "<UNK>": 2, "word": 3}))
-    assert encode(load_vocabulary(path), "word other") == [[3, 2]]
 
 
 def test_the_special_words_of_a_dictionary_are_those_of_its_version(tmp_path):
