@@ -67,14 +67,13 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "dtype", "programs"),
     [
-        pytest.param(TRANSFORMER, "float32", 1, marks=pytest.mark.slow),  # the gradients
+        (TRANSFORMER, "float32", 1),  # the gradients
         (TRANSFORMER, "mixed_bfloat16", 0),
-        pytest.param(
-            {}, "mixed_bfloat16", 6, marks=pytest.mark.slow
-        ),  # three recurrences, forwards and backwards
+        ({}, "mixed_bfloat16", 6),  # three recurrences, forwards and backwards
     ],
     ids=["float32", "transformer", "rnn"],
 )
