@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 
 from tests.nmt.nematus_files import read_arrays, read_options, run, write_checkpoint
 
-DATA = Path(__file__).parents[2] / "data" / "marian"  # made by make.py there
+DATA = Path(__file__).parents[2] / "data" / "marian"  # made.md says how
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def tiny(tmp_path):
 def folder(tmp_path):
     return Path(
         shutil.copytree(
-            DATA, tmp_path / "folder", ignore=shutil.ignore_patterns("*.py", "expected.json")
+            DATA, tmp_path / "folder", ignore=shutil.ignore_patterns("*.md", "expected.json")
         )
     )
 
