@@ -102,8 +102,7 @@ def test_a_training_resumes_if_its_files_have_moved(train, write_lines):
 
 @pytest.mark.slow
 def test_shards_train_the_same_model_and_resume(train, tmp_path):
-    """Compressed ones, named by a pattern. The weights of corpora are those of the first start."""
-
+    """Compressed ones, named by a pattern."""
     assert train("--learning_rate", 0.1, "--finish_after", 4)[0] == 0
     for side in ("en", "de"):
         for number, lines in enumerate((LINES[:2], LINES[2:])):
