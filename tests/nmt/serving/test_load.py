@@ -1,0 +1,94 @@
+"""A minute of many callers beside many hostile clients, all on this machine.
+
+`-rP` prints the table.
+"""
+
+import collections
+import concurrent.futures
+import random
+import re
+import shutil
+import statistics
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.nmt.serving.test_hostile import KINDS
+
+GOLDEN = Path(__file__).parents[2] / "data" / "golden" / "models"
+CALLERS = 64
+HOSTILE = 48
+SECONDS = 60
+
+
+def memory(process):
+    """Returns the MiB of a process."""
+    return (
+        int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{process.pid}/status").read_text())[1])
+        // 1024
+    )
+
+
+@pytest.mark.slow
+def test_a_minute_of_callers_beside_hostile_clients(run, toy, start_service, tmp_path):
+    shutil.copytree(toy, tmp_path / "models" / "toy" / "1")
+    status, _, said = run(
+        "export", "-m", GOLDEN / "layernorm", "--to", tmp_path / "models" / "demo" / "1", "-n"
+    )
+    assert status == 0, said
+    service = start_service(tmp_path / "models")
+    lines = (GOLDEN / "test.en").read_text("utf-8").splitlines()
+    _, answer = service.predict({"inputs": lines}, "demo")
+    expected = dict(zip(lines, answer["outputs"]["translations"], strict=True))
+    before = memory(service.process)
+    end = time.monotonic() + SECONDS
+    statuses = collections.Counter()
+    seconds = []
+    wrong = 0
+    rows = 0
+
+    def call(i):
+        draw = random.Random(i)
+        found = []
+        while time.monotonic() < end:
+            texts = draw.choices(lines, k=draw.randrange(1, 5))
+            begun = time.monotonic()
+            status, answer = service.predict({"inputs": texts}, "demo")
+            taken = time.monotonic() - begun
+            right = status != 200 or answer["outputs"]["translations"] == [
+                expected[text] for text in texts
+            ]
+            found.append((status, len(texts), taken, right))
+        return found
+
+    def attack(i):
+        draw = random.Random(-i)
+        count = 0
+        while time.monotonic() < end:
+            draw.choice(KINDS)(draw, service.port)
+            count += 1
+        return count
+
+    with concurrent.futures.ThreadPoolExecutor(CALLERS + HOSTILE) as threads:
+        attacks = [threads.submit(attack, i) for i in range(1, 1 + HOSTILE)]
+        for caller in [threads.submit(call, i) for i in range(CALLERS)]:
+            for status, count, taken, right in caller.result():
+                statuses[status] += 1
+                if status == 200:
+                    seconds.append(taken)
+                    rows += count
+                    wrong += not right
+        hostile = sum(each.result() for each in attacks)
+    assert service.get("/healthz")[0] == 200
+    after = memory(service.process)
+    p50 = statistics.median(seconds)
+    p95 = statistics.quantiles(seconds, n=20)[-1]
+    print(f"| rows answered, wrong ones among them | {rows:,}, {wrong} |")
+    counts = ", ".join(f"{status}: {n:,}" for status, n in sorted(statuses.items()))
+    print(f"| responses by status | {counts} |")
+    print(f"| hostile requests | {hostile:,} |")
+    print(f"| p50, p95 of good requests | {1000 * p50:,.0f} ms, {1000 * p95:,.0f} ms |")
+    print(f"| MiB before and after | {before:,}, {after:,} |")
+    assert (wrong, "Traceback" in service.log.read_text()) == (0, False)
+    assert rows > 0 and not any(status >= 500 for status in statuses)
