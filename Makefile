@@ -62,7 +62,7 @@ layer_TESTS := tests/rmsnorm_tf --ignore=tests/rmsnorm_tf/conversion
 conversion_TESTS := tests/rmsnorm_tf/conversion
 models_TESTS := tests/nmt/model tests/nmt/decoding tests/nmt/nematus_models tests/nmt/test_nematus_equality.py tests/nmt/test_golden_models.py
 training_TESTS := tests/nmt/training tests/nmt/test_reliability.py
-commands_TESTS := tests/nmt/commands tests/nmt/test_main.py
+commands_TESTS := tests/nmt/commands tests/nmt/test_main.py tests/nmt/test_load_tensorflow.py
 serving_TESTS := tests/nmt/serving
 bulk_TESTS := tests/nmt/bulk
 patches_TESTS := tests/test_patched_nmt.py
