@@ -116,7 +116,9 @@ def prefix_size(size: int, partial: float) -> int:
     The rounding of `partial` to a float32 must not add an entry: 10% of 30 is 3, though `30 * 0.1 >
     3`.
     """
-    return max(1, math.ceil(size * partial * (1 - 1e-7)))
+    k = size * partial
+    nearest = round(k)
+    return max(1, nearest if abs(k - nearest) <= 1e-7 * k else math.ceil(k))
 
 
 def check_axis(name: str, axis: Any) -> Axis:

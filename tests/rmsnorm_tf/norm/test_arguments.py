@@ -15,6 +15,7 @@ from rmsnorm_tf import (
     RMSNormSimpleRNNCell,
     rms_norm,
 )
+from rmsnorm_tf.norm.arguments import prefix_size
 
 NUMBER = "must be None or a number.* got"
 BAD_ARGUMENTS = [
@@ -230,3 +231,12 @@ def test_config_has_every_argument():
         a for a in arguments if a.rpartition("_")[2] in ("initializer", "regularizer", "constraint")
     ):
         assert type(getattr(again, name)) is type(arguments[name])
+
+
+@pytest.mark.parametrize("digits", [1, 4, 8])
+def test_a_part_has_the_same_share_of_rows_of_any_size(digits):
+    size = 10**digits
+    assert prefix_size(size, 0.1) == size // 10
+    assert prefix_size(3 * size, float(np.float32(0.1))) == 3 * size // 10
+    assert prefix_size(size, 1.0) == size
+    assert prefix_size(size, 0.25 / size) == 1
