@@ -135,7 +135,7 @@ class Aligner:
         targets = [np.array(line.words[0], np.int32) for line in whole]
 
         def align(numbers: np.ndarray) -> list[str]:
-            return self._align(*([side[i] for i in numbers] for side in (sources, targets)))
+            return self._align([sources[i] for i in numbers], [targets[i] for i in numbers])
 
         lengths = np.array(
             [max(map(len, pair)) + 1 for pair in zip(sources, targets, strict=True)], np.int64

@@ -255,8 +255,11 @@ class ValidationData:
             raise text.empty()
         self.sources, targets = map(list, zip(*pairs, strict=True))
         self.references = [target.decode() for target in targets]
-        prefixes = config.valid_target_prefixes or [""] * len(sets)
-        prefixes = [prefix for prefix, each in zip(prefixes, sets, strict=True) for _ in each]
+        prefixes = []
+        for prefix, each in zip(
+            config.valid_target_prefixes or [""] * len(sets), sets, strict=True
+        ):
+            prefixes += [prefix] * len(each)
         self.prefixes = prefixes if config.valid_target_prefixes else None
         begins = vocabularies.target.encode(tf.constant(prefixes, tf.string))
         spelled = vocabularies.target.decode(begins).numpy()

@@ -1,4 +1,4 @@
-"""Expands file patterns, and reads parallel text: line i of a side translates line i of the other."""
+"""Expands file patterns, and reads parallel text: line i translates line i of the other side."""
 
 import glob
 import itertools

@@ -118,7 +118,8 @@ class Trainer:
                 # Stops the threads that read text, which must not outlive the interpreter.
                 del batches
         self._replicas.final_barrier()
-        return f"{self.progress.bad_validations} validations in a row without a better one (--patience)"
+        count = self.progress.bad_validations
+        return f"{count} validations in a row without a better one (--patience)"
 
     def _ranked(self) -> Progress:
         """Returns the progress with the ranking of the configuration."""
