@@ -66,7 +66,7 @@ def fold_layer_norm(model: keras.Model, for_inference: bool = False) -> Conversi
     if any(getattr(layer, "optional", False) for layer in model.layers):
         raise ValueError(
             f"The model {model.name!r} has optional inputs, without which it may compute something "
-            "else. Fold a model of the inputs that you give: keras.Model(x, model([x, None]))."
+            "else. Build it without them to fold it."
         )
     # None: calls without `training`, where a graph may switch a dropout on by itself.
     modes = [None, False] if for_inference else MODES

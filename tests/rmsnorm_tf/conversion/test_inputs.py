@@ -1,11 +1,10 @@
 """What a conversion is given, and what it refuses."""
 
 import keras
-import numpy as np
 import pytest
 
 from rmsnorm_tf import fold_layer_norm, replace_layer_norm, replace_rms_norm
-from tests.folding import dense, layers, norm, with_drawn_weights
+from tests.folding import dense, layers, norm
 
 
 @keras.saving.register_keras_serializable(package="tests")
@@ -15,17 +14,13 @@ class Either(layers.Layer):
         return x if y is None else y
 
 
-def test_a_model_with_an_optional_input_is_folded_for_the_inputs_that_are_given():
+def test_a_model_with_an_optional_input_is_not_folded():
     x = keras.Input((4, 6))
     y = keras.Input((4, 6), optional=True)
     model = keras.Model([x, y], norm("norm")(dense()(Either()([x, y]))), name="model")
     with pytest.raises(ValueError, match="'model' has optional inputs"):
         fold_layer_norm(model)
-    given = with_drawn_weights(keras.Model(x, model([x, None])))
-    data = np.random.default_rng(0).normal(size=(2, 4, 6))
-    before = given(data)
-    assert [entry.converted for entry in fold_layer_norm(given).entries] == [True]
-    np.testing.assert_allclose(given(data), before, rtol=0, atol=1e-5)
+    assert replace_layer_norm(model).entries[0].converted
 
 
 @pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm, replace_rms_norm])

@@ -105,14 +105,14 @@ def test_changes_in_a_layer_without_a_build_method_are_saved(convert, tmp_path):
 
 
 def test_a_norm_without_its_mean_is_converted_again(tmp_path):
-    """First the mean of the norm that begins a stream is subtracted, then the norm replaced."""
+    """The mean of the norm that begins a stream is subtracted, then the norm replaced."""
     x = keras.Input((4, 6))
     alone = norm("alone")(dense("first", activation="relu")(x))
     inside = Inner(name="block")(dense("second", activation="relu")(x))
     rms = InnerRMS(name="rms")(dense("third", activation="relu")(x))
     model = with_drawn_weights(keras.Model(x, [with_norms(y) for y in (alone, inside, rms)]))
-    assert sum(entry.converted for entry in converted(fold_layer_norm, model)) == 9
     converted(replace_rms_norm, model)
+    assert sum(entry.converted for entry in converted(fold_layer_norm, model)) == 9
     assert type(model.get_layer("rms").norm) is RMSNormalization
     assert_saved(model, tmp_path)
     report = replace_layer_norm(model).entries
