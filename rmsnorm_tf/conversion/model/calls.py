@@ -32,7 +32,7 @@ def inputs_of(model: keras.Model) -> Any:
     """
     if isinstance(model, keras.Sequential):
         return model.inputs[0]
-    if hasattr(model, "inputs"):
+    if hasattr(type(model), "inputs"):  # a functional one
         return model.input
     shapes = (model.get_build_config() or {}).get("input_shape")
     failures = []
