@@ -191,15 +191,15 @@ class Model(keras.Model):
 @keras.saving.register_keras_serializable(package="own")
 class Block(keras.layers.Layer):
     def build(self, shape):
-        self.model = Model()
-        self.model.build(shape)
+        self.norm = keras.layers.LayerNormalization()
+        self.norm.build(shape)
 
     def call(self, x):
-        return self.model(x)
+        return self.norm(x)
 
 def functional():
     x = keras.Input((5,))
-    return keras.Model(x, Block()(x))
+    return keras.Model(x, Block()(keras.layers.Dense(8)(x)))
 
 def outputs(model, x):
     return np.asarray(model(x))
