@@ -72,7 +72,7 @@ def launch_replicas(config: Config, model: Path, count: int) -> None:
                         "pass_fds": [port.fileno()],
                     }
                     if shares and not gpus:
-                        os.sched_setaffinity(0, shares[rank])
+                        os.sched_setaffinity(0, shares[rank].tolist())
                     processes.append(subprocess.Popen(command, **given))
             failed = _wait(processes, received)
         finally:
