@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import logging
-import sys
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -33,7 +32,6 @@ from .store import Served, Store
 _LOOK_EVERY = 1.0  # seconds between two looks for new versions
 _LARGE = 10_000  # bytes of a request, or values of a response, that are handled in a thread
 _THREADS = 2  # threads for large requests and responses, which keep the event loop from running
-_SWITCH_EVERY = 0.001  # seconds that another thread may keep the event loop from running
 # A body is read to this many times the limit, so that the client gets the answer and no reset.
 _READ_BEFORE_413 = 8
 _CLOSE = {"Connection": "close"}
@@ -83,7 +81,6 @@ class Service:
 
     @contextlib.asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        sys.setswitchinterval(_SWITCH_EVERY)
         async with self._batcher.running():
             watcher = asyncio.create_task(self._watch())
             yield
