@@ -126,9 +126,10 @@ def _train(config: Config, original: Config | None, directory: Path, replicas: R
 
 def _refuse_outside_links(directory: Path) -> None:
     """Refuses links and pipes where a training writes: they could change files elsewhere."""
+    folders = [directory / name for name in _FOLDERS]
     for path in [*directory.iterdir(), *directory.glob("*/*")]:
-        written = path.name in _WRITTEN or path.stem in ("source", "target")
-        if written or path.parent.name in _FOLDERS:
+        is_written = path.name in _WRITTEN or path.stem in ("source", "target")
+        if (path.parent == directory and is_written) or path.parent in folders:
             path_inside(path, directory)
 
 
