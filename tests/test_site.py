@@ -118,6 +118,7 @@ def test_pages_fit_their_window_and_nothing_on_them_is_broken(site, scheme):
         ("--beam_size", "/docs/nmt/"),
         ("make reproduce", "/experiments/"),
         ("skip_thoughts", "/experiments/"),
+        ("attentive reader", "/experiments/"),
     ],
 )
 def test_search_finds_the_guides(site, query, place):
