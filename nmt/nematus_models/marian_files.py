@@ -4,6 +4,7 @@ Reference: Junczys-Dowmunt et al. (2018), arXiv:1804.00344.
 """
 
 import functools
+import reprlib
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from .marian_vocabulary import LARGEST, Words, make_words
 
 DECODER = "decoder.yml"
 _OPTIONS = "special:model.yml"  # an array of the weights
+_DEEPEST = 100  # lists in one another
 _FALSE = ("false",)
 # Options that change the model -> the values that are read.
 _SUPPORTED: dict[str, tuple[Any, ...]] = {
@@ -150,8 +152,15 @@ def _read_yaml(path: Path, content: bytes) -> dict[str, Any]:
     """Reads a mapping, in which no word is taken for a number or a truth value."""
     import yaml
 
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    depth = 0
     try:
-        found = yaml.load(content, getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+        for event in yaml.parse(content, loader):  # the loader's recursion in C may crash
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                raise ValueError(f"more than {_DEEPEST} lists in one another")
+        found = yaml.load(content, loader)
     except (ValueError, yaml.YAMLError, RecursionError) as error:
         raise UserError(f"{path} is not YAML: {' '.join(str(error).split())[:200]}") from None
     if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
@@ -164,7 +173,7 @@ def _texts(path: Path, given: dict[str, Any], option: str, count: int) -> list[s
     is_list = isinstance(found, list) and len(found) == count
     if not is_list or not all(isinstance(each, str) and each for each in found):
         raise UserError(
-            f"{path}: {option} is {str(found)[:100]}, and must be a list of {count}; only one "
+            f"{path}: {option} is {reprlib.repr(found)}, and must be a list of {count}; only one "
             "model with one source and one target can be imported"
         )
     return found

@@ -1,5 +1,6 @@
 """Describes Marian models and reads their options, whichever files a folder has."""
 
+import reprlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -93,7 +94,7 @@ def read_options(
     for name, values in supported.items():
         if theirs[name] not in values:
             raise UserError(
-                f"{path}: {name} is {theirs[name]!r}, and only {' and '.join(map(repr, values))} "
+                f"{path}: {name} is {reprlib.repr(theirs[name])}, and only {' and '.join(map(repr, values))} "
                 f"can be imported; translate this model with {program}"
             )
     ours = {}
@@ -102,7 +103,7 @@ def read_options(
         if None in found or found[0] != found[-1]:
             raise UserError(
                 f"{path}: {' and '.join(names)} must be given{' and equal' * len(names[1:])}, not "
-                f"{' and '.join(map(repr, found))}; translate this model with {program}"
+                f"{' and '.join(map(reprlib.repr, found))}; translate this model with {program}"
             )
         ours[name] = found[0]
     return ours
@@ -110,10 +111,11 @@ def read_options(
 
 def number(path: Path, name: str, value: Any) -> int:
     """Returns a count or an id, which may be given as text or as a list of one."""
-    text = str(value[0] if isinstance(value, list) and len(value) == 1 else value)
+    single = value[0] if isinstance(value, list) and len(value) == 1 else value
+    text = str(single) if isinstance(single, int | str) else ""
     if not text.isdecimal() or len(text) > 9:
         raise UserError(
-            f"{path}: {name} is {str(value)[:100]}, and must be one number, 0 or more; copy the "
+            f"{path}: {name} is {reprlib.repr(value)}, and must be one number, 0 or more; copy the "
             "file again"
         )
     return int(text)

@@ -8,6 +8,12 @@ import pytest
 from tests.nmt.nematus_models.conftest import DATA, assert_refused
 from tests.nmt.nematus_models.marian_files import NPZ, arrays_of, write_marian, write_weights
 
+# A list of two lists of two lists and so on, which has 2**41 entries.
+DOUBLED = b"a0: &a0 [x, x]\n" + b"".join(
+    b"a%d: &a%d [*a%d, *a%d]\n" % (i, i, i - 1, i - 1) for i in range(1, 41)
+)
+DOUBLED += b"models: *a40\n"
+
 
 def options(**changes):
     return lambda folder: write_weights(folder, arrays_of(DATA), **changes)
@@ -55,7 +61,7 @@ def objects(folder):
         (options(transformer_decoder_dim_ffn=48), "decoder-dim-ffn"),
         (options(dim_vocabs=[48]), "dim-vocabs"),
         (options(dim_vocabs=[48, 40]), "vocab.yml has 48 pieces.*40 rows"),
-        (options(dim_emb="wide"), "dim-emb is wide"),
+        (options(dim_emb="wide"), "dim-emb is 'wide'"),
         (options(dim_emb=None), "dim-emb must be given, not None"),
         (options(dec_depth=3), "decoder_l3_.* is missing"),
         (options(enc_depth=0), "enc_depth is 0"),
@@ -79,12 +85,14 @@ def objects(folder):
             text("decoder.yml", f"models: [{NPZ}]\nvocabs: [source.spm, source.spm]".encode()),
             "source.spm is no list of words",
         ),
-        (text("vocab.yml", b"a: b"), "a is b, and must be one number"),
+        (text("vocab.yml", b"a: b"), "a is 'b', and must be one number"),
         (text("vocab.yml", b"</s>: 0\na: 1"), "no <unk>"),
         (text("vocab.yml", b"</s>: 0\n<unk>: 1\na: 1"), "each at most once"),
         (text("vocab.yml", b"</s>: 0\n<unk>: 1\na: 2"), "of which vocab.yml with its 3 has 1"),
         (text("vocab.yml", b"</s>: [[["), "vocab.yml is not YAML"),
         (text("vocab.yml", b"&a [*a]: 1"), "vocab.yml"),
+        (text("vocab.yml", b"[" * 300_000), "vocab.yml is not YAML"),
+        (text("decoder.yml", DOUBLED), r"models is \[\[.*\.\.\.]"),
     ],
 )
 def test_other_and_damaged_files_are_refused(tmp_path, capsys, change, message):
