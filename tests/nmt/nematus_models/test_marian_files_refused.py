@@ -92,7 +92,7 @@ def objects(folder):
         (text("vocab.yml", b"</s>: [[["), "vocab.yml is not YAML"),
         (text("vocab.yml", b"&a [*a]: 1"), "vocab.yml"),
         (text("vocab.yml", b"[" * 300_000), "vocab.yml is not YAML"),
-        (text("decoder.yml", DOUBLED), r"models is \[\[.*\.\.\.]"),
+        (text("decoder.yml", DOUBLED), r"models is \[\[\["),
     ],
 )
 def test_other_and_damaged_files_are_refused(tmp_path, capsys, change, message):
