@@ -126,7 +126,7 @@ def main() -> None:
                 unpack(read_archive(RESULTS / name), name, LOGS)
             else:
                 publish(name)
-        write_overview()
+                write_overview()
     except (UserError, OSError) as error:
         parser.exit(2, f"experiments.publish: {error}\n")
 

@@ -31,7 +31,7 @@ SECTIONS = [
     "mean_share",
     "invariance",
 ]
-PICTURES = ["differences", "speed", "curves", "centre", "partial"]
+PICTURES = ["differences", "speed", "curves"]
 
 
 @pytest.fixture
