@@ -173,8 +173,8 @@ def _texts(path: Path, given: dict[str, Any], option: str, count: int) -> list[s
     is_list = isinstance(found, list) and len(found) == count
     if not is_list or not all(isinstance(each, str) and each for each in found):
         raise UserError(
-            f"{path}: {option} is {reprlib.repr(found)[:100]}, and must be a list of {count}; only one "
-            "model with one source and one target can be imported"
+            f"{path}: {option} is {reprlib.repr(found)[:100]}, and must be a list of {count}; "
+            "only one model with one source and one target can be imported"
         )
     return found
 

@@ -94,8 +94,9 @@ def read_options(
     for name, values in supported.items():
         if theirs[name] not in values:
             raise UserError(
-                f"{path}: {name} is {reprlib.repr(theirs[name])}, and only {' and '.join(map(repr, values))} "
-                f"can be imported; translate this model with {program}"
+                f"{path}: {name} is {reprlib.repr(theirs[name])}, and only "
+                f"{' and '.join(map(repr, values))} can be imported; translate this model "
+                f"with {program}"
             )
     ours = {}
     for name, names in renamed.items():
