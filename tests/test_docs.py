@@ -151,10 +151,10 @@ def test_every_command_of_a_page_is_one_that_nmt_takes(monkeypatch):
 
 
 def test_every_option_that_other_toolkits_are_compared_with_exists():
-    from nmt.commands import parser
+    from nmt.commands.options import COMMANDS
 
     known = set()
-    for command in parser._COMMANDS:
+    for command in COMMANDS:
         made = argparse.ArgumentParser()
         command(made)
         known |= set(made._option_string_actions)
