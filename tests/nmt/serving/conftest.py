@@ -52,6 +52,17 @@ def serve_toy(toy, start_service):
     return begin
 
 
+@pytest.fixture(scope="module")
+def service(serve_toy, tmp_path_factory):
+    """A service of the toy that has one worker and a short queue, and must end in order."""
+    folder = tmp_path_factory.mktemp("service")
+    client = serve_toy(folder, "--workers", 1, "--queue", 100, "--timeout", 20)
+    yield client
+    client.process.terminate()
+    client.process.join(60)
+    assert client.process.exitcode == 0
+
+
 @pytest.fixture
 def models(toy, tmp_path):
     """A folder of models: the first version of the toy."""

@@ -17,9 +17,7 @@ import tensorflow_text
 from tensorflow.core.protobuf import saved_model_pb2
 from tensorflow_serving.apis import prediction_log_pb2
 
-from nmt.errors import UserError
-from nmt.serving.assets import CARD, WARMUP, read_warmup
-from nmt.serving.saved_model import save_signatures
+from nmt.serving.assets import WARMUP, read_warmup
 from nmt.text.vocabulary import Vocabularies
 from tests.nmt.serving.exports import (
     best,
@@ -243,12 +241,6 @@ def test_warm_up_requests_of_other_kinds_are_left_out(tmp_path):
     assert list(read_warmup(tmp_path)) == [("serving_default", {})]
 
 
-@models("transformer")
-def test_the_card_names_the_signatures(saved_model, signatures):
-    card = json.loads((saved_model / CARD).read_text())
-    assert card == {"name": "test", "signatures": list(signatures.functions)}
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(
     not OLDER,
@@ -322,9 +314,3 @@ def test_the_example_serves_any_lines(saved_model, signatures, lines):
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout.split(b"\n")[:-1] == best(signatures, lines)
-
-
-def test_an_existing_path_is_not_overwritten(vocabularies, tmp_path):
-    (tmp_path / "there").mkdir()
-    with pytest.raises(UserError, match="there exists already"):
-        save_signatures(make_signatures(vocabularies, "none"), tmp_path / "there", {}, [])
