@@ -44,10 +44,8 @@ def test_a_full_disk_while_saving_leaves_the_last_good_checkpoint(
     said = (tmp_path / "errors").read_text()
     process.join()
     assert process.exitcode == 2
-    assert (
-        said.splitlines()[-1]
-        == f"nmt: model/last.npz cannot be written: {os.strerror(errno.EFBIG)}"
-    )
+    assert "model/last.npz cannot be written: " in said.splitlines()[-1]
+    assert said.endswith(f"{os.strerror(errno.EFBIG)}\n")
     after = contents(tmp_path / "model")
     assert [after[name] == before[name] for name in ("best.npz", "last.npz")] == [True, True]
     assert after.keys() == before.keys()
@@ -58,11 +56,9 @@ def test_a_full_disk_while_saving_leaves_the_last_good_checkpoint(
 
 def test_a_full_disk_while_exporting_leaves_nothing(run, full_disk, trained, tmp_path):
     with full_disk():
-        status, _, said = run("export", "-m", "model", "--to", "saved/en-de/1")
-    assert (status, said) == (
-        2,
-        f"nmt: saved/en-de/1 cannot be written: {os.strerror(errno.EFBIG)}\n",
-    )
+        said = refused(run("export", "-m", "model", "--to", "saved/en-de/1"))
+    assert said.startswith("nmt: saved/en-de/1 cannot be written: ")
+    assert said.endswith(f"{os.strerror(errno.EFBIG)}\n")
     assert not (tmp_path / "saved").exists()
 
 

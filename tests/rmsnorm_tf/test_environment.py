@@ -14,10 +14,7 @@ elsewhere = pytest.mark.skipif(BACKEND == "tensorflow", reason="for the other ba
 def test_keras_2_is_refused(run_python):
     result = run_python("import rmsnorm_tf", TF_USE_LEGACY_KERAS="1")
     assert result.returncode != 0
-    assert (
-        "ImportError: rmsnorm_tf needs Keras 3, but TF_USE_LEGACY_KERAS makes tf.keras Keras 2."
-        in result.stderr
-    )
+    assert "but TF_USE_LEGACY_KERAS makes" in result.stderr
 
 
 @elsewhere
@@ -36,7 +33,7 @@ def test_what_stays_with_tensorflow_says_so():
     convert = rmsnorm_tf.fold_layer_norm
     with pytest.raises(
         RuntimeError,
-        match=f"fold_layer_norm needs the TensorFlow backend, and Keras runs on {BACKEND}",
+        match=f"fold_layer_norm needs .* Keras runs on {BACKEND}",
     ):
         convert(model)
     with pytest.raises(RuntimeError, match="set_fused needs the TensorFlow"):

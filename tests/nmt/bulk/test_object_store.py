@@ -34,7 +34,7 @@ def test_texts_export_and_output_may_be_in_an_object_store(bulk, toy, tmp_path, 
     program = (Path(__file__).with_name("object_store.py"),)
     status, said, errors = bulk(*words, program=program, environment={"EVERY": str(every)})
     assert status == 0, errors
-    assert said.startswith("shards written: 2, lines: 70, translated: 50 in ")
+    assert "lines: 70, translated: 50 in" in said
     assert quoted("bucket/out/a.en").read_text() == "A\n\n" * 20
     assert gzip.decompress(quoted("bucket/out/b.gz").read_bytes()) == b"B\n" * 30
     keys = {urllib.parse.unquote(path.name) for path in tmp_path.iterdir()}
