@@ -44,8 +44,8 @@ def test_a_full_disk_while_saving_leaves_the_last_good_checkpoint(
     said = (tmp_path / "errors").read_text()
     process.join()
     assert process.exitcode == 2
-    assert "model/last.npz cannot be written: " in said.splitlines()[-1]
-    assert said.endswith(f"{os.strerror(errno.EFBIG)}\n")
+    last = said.splitlines()[-1]
+    assert last.startswith("nmt: model/last.npz cannot be ") and os.strerror(errno.EFBIG) in last
     after = contents(tmp_path / "model")
     assert [after[name] == before[name] for name in ("best.npz", "last.npz")] == [True, True]
     assert after.keys() == before.keys()
