@@ -78,6 +78,7 @@ class StepNormalization(keras.layers.Layer):
         return outputs if self.beta is None else outputs + self.beta
 
 
+@keras.saving.register_keras_serializable(package="experiments.reader")
 class BatchNormLSTMCell(keras.layers.LSTMCell):
     """Normalizes projected inputs, projected state and cell state of an LSTM over the batch.
 
@@ -103,6 +104,7 @@ class BatchNormLSTMCell(keras.layers.LSTMCell):
 
     def __init__(self, units: int, epsilon: float = 1e-5, **kwargs: Any):
         super().__init__(units, **kwargs)
+        self.epsilon = epsilon
         self.input_norm = StepNormalization(epsilon, name="input_norm")
         self.state_norm = StepNormalization(epsilon, name="state_norm")
         self.carry_norm = StepNormalization(epsilon, center=True, name="carry_norm")
@@ -123,6 +125,9 @@ class BatchNormLSTMCell(keras.layers.LSTMCell):
         c = ops.sigmoid(f) * c + ops.sigmoid(i) * ops.tanh(proposal)
         h = ops.sigmoid(o) * ops.tanh(self.carry_norm(c, seen, training=training))
         return h, [h, c]
+
+    def get_config(self):  # `Bidirectional` copies the cell by it
+        return {**super().get_config(), "epsilon": self.epsilon}
 
 
 UNITS = 64  # of an LSTM of one direction; the paper has 240

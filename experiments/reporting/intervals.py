@@ -19,7 +19,6 @@ class Interval(NamedTuple):
     high: float
 
     def excludes(self, value: float) -> bool:
-        """Returns whether a value lies outside the interval."""
         return not self.low <= value <= self.high
 
 

@@ -49,7 +49,6 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Name of its log."""
         last = f"step-{self.step_size:.2g}" if self.seed == GRID_SEED else str(self.seed)
         return f"{self.condition.name}-{self.setting.name}-{last}"
 

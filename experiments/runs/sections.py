@@ -22,7 +22,6 @@ def logs_by_condition(
 
 
 def settings_of(logs: Logs) -> list[Setting]:
-    """Returns the settings that have runs."""
     return list(dict.fromkeys(run.setting for run in logs))
 
 
