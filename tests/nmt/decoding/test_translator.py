@@ -133,10 +133,10 @@ def test_the_translations_of_a_line_in_pieces_are_best_first():
     none = float("inf")
     words = np.arange(27).reshape(3, 9)
     first = Translations(
-        [b"", b"a", b"c"], [none, 1.0, 11.0], None, words, [0, 0, 9], [True, False, True]
+        [b"", b"a", b"c"], words, [none, 1.0, 11.0], None, [True, False, True], [0, 0, 9]
     )
     second = Translations(
-        [b"b", b"d", b"e"], [2.0, 21.0, none], None, words, [0, 9, 0], [False, False, True]
+        [b"b", b"d", b"e"], words, [2.0, 21.0, none], None, [False, False, True], [0, 9, 0]
     )
     found = join_translations([first, second], [b"A ", b"B"], 1.0)
     assert [each[0] for each in found] == ["c d", "a b"]
