@@ -117,10 +117,13 @@ def _require_utf8(block: bytes, name: str | Path, lines: int) -> None:
     try:
         block.decode()
     except UnicodeDecodeError as error:
-        number = lines + block.count(b"\n", 0, error.start) + 1
-        cause = f"0x{block[error.start]:02x} is an {error.reason}"
+        before = block[: error.start]
+        number = lines + before.count(b"\n") + 1
+        start = before.rfind(b"\n") + 1
+        place = f"0x{block[error.start]:02x} in position {len(before) - start}"
         raise UserError(
-            f"{name}, line {number} is not UTF-8: its byte {cause}; convert the file first"
+            f"{name}, line {number} is not UTF-8: its byte {place} is wrong ({error.reason}); "
+            "convert the file first"
         ) from None
 
 
