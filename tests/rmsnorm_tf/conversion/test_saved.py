@@ -175,9 +175,11 @@ def test_two_conversions_of_one_layer_are_saved(tmp_path):
     assert (type(block.norm), type(block.other)) == (RMSNormalization, RMSNormalization)
 
 
+# A process that reads the pickle of a functional model must have imported the classes in it.
 OWN_MODEL = """
 import keras
 import numpy as np
+import rmsnorm_tf
 
 class Model(keras.Model):
     def __init__(self, **kwargs):
