@@ -86,5 +86,7 @@ def may_round_factors() -> bool:
     """Whether float32 matrix products may round their factors to ten bits, as accelerators do."""
     if not ON_TENSORFLOW:
         return "cpu" not in str(keras.ops.ones(()).device).lower()
-    rounds = tf.config.experimental.tensor_float_32_execution_enabled()
-    return rounds and bool(tf.config.list_logical_devices("GPU"))
+    return bool(
+        tf.config.experimental.tensor_float_32_execution_enabled()
+        and tf.config.list_logical_devices("GPU")
+    )

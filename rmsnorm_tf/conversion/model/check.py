@@ -91,8 +91,11 @@ class _Check:
                 inputs, outputs = _inputs_and_outputs(function)
                 self._expected[mode] = inputs, outputs, self._noise(function, inputs, outputs)
             except Exception as error:  # whatever a layer raises
-                fails = f"the model does not run on random inputs: {_first_line(error)}"
-                self._why_not[mode] = str(error) if isinstance(error, _Incomparable) else fails
+                self._why_not[mode] = (
+                    str(error)
+                    if isinstance(error, _Incomparable)
+                    else f"the model does not run on random inputs: {_first_line(error)}"
+                )
 
     def _noise(self, function, inputs, outputs):
         """Returns how far each output moves if all weights are rounded once more."""
