@@ -88,21 +88,18 @@ class Process:
             self._process = _SPAWN.Process(target=_serve, args=(other, *self._make), daemon=True)
             self._process.start()
             other.close()  # else this end would not notice the end of the process
-        answer = None
-        in_time = True
         try:
             self._pipe.send(arguments)
-            in_time = self._pipe.poll(self._seconds)
-            answer = self._pipe.recv() if in_time else None
+            is_late = not self._pipe.poll(self._seconds)
+            result, error = (None, None) if is_late else self._pipe.recv()
         except (EOFError, OSError):  # it ended, perhaps in the middle of an answer
-            pass
-        finally:
-            how = "" if answer else self.end()  # not kept with an answer that nobody has taken
-        if not in_time:
+            raise Killed(self.end()) from None
+        except BaseException:  # such as Ctrl-C, after which nobody takes the answer
+            self.end()
+            raise
+        if is_late:
+            self.end()
             raise TimeoutError(f"did not answer within {self._seconds:g} seconds")
-        if not answer:
-            raise Killed(how)
-        result, error = answer
         if error:
             raise error
         return result
