@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 # Units of a model. A decoding step of a smaller one takes longer with oneDNN, because calling it
-# costs more than the products.
+# costs more than the products. By default, TensorFlow has it on newer processors alone.
 LARGE = 512
 
 
@@ -19,12 +19,13 @@ def load_tensorflow(translated: Iterable[Path] | None = None) -> ModuleType:
     """Imports TensorFlow, discards what it prints to standard error, and returns it.
 
     Args:
-        translated: The models, directories or exports, of a process that translates. If none is
-            large, oneDNN is off, unless the environment says otherwise.
+        translated: The models, directories or exports, of a process that translates. oneDNN is on
+            if one of them is large, else off, unless the environment says otherwise.
     """
     _keep_freed_memory()
-    if translated is not None and not any(map(_is_large, translated)):
-        os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
+    if translated is not None:
+        switch = "1" if any(map(_is_large, translated)) else "0"
+        os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", switch)
     # At level 2, TensorFlow prints a line for each program that it loads from the cache.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     # What the imports make stays, so do not look for garbage in it, now or later.
