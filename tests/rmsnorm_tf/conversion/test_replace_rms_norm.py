@@ -72,11 +72,14 @@ def test_a_keras_rms_norm_over_the_last_axis_is_replaced(shape, axis):
     assert entry == Conversion("norm", True, "the same norm with epsilon=1e-06")
 
 
+@pytest.mark.skipif(
+    keras.backend.backend() == "torch", reason="Keras computes other axes wrongly on PyTorch"
+)
 @pytest.mark.parametrize("axis", [1, (1, -1)])
 def test_a_keras_rms_norm_over_another_axis_stays(axis):
     norm = layers.RMSNormalization(axis=axis, name="norm")
     try:
-        model = keras.Sequential([keras.Input((4, 4)), norm])
+        model = keras.Sequential([keras.Input((3, 4)), norm])
     except TypeError:
         pytest.skip("this version of Keras normalizes one axis only")
     [entry] = replace_rms_norm(model).entries
