@@ -7,7 +7,6 @@ of these declarations.
 
 import dataclasses
 import difflib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,17 +74,15 @@ class Config(  # a dataclass begins with the fields of its last base
         """The options that two models must share to have the same weights."""
         return self._effective(ModelOptions)
 
-    def save(self, path: str | os.PathLike) -> None:
+    def save(self, path: Path) -> None:
         """Writes the configuration as a JSON file for `--config`."""
         write_json(path, dataclasses.asdict(self))
 
     def _effective(self, *groups: type) -> dict[str, Any]:
         """Returns the options of groups that have an effect."""
-        found = {}
-        for group in groups:
-            fields = [each for each in dataclasses.fields(group) if has_effect(each, self)]
-            found |= {each.name: getattr(self, each.name) for each in fields}
-        return found
+        names = options_of(*groups)
+        fields = [each for each in dataclasses.fields(self) if has_effect(each, self)]
+        return {each.name: getattr(self, each.name) for each in fields if each.name in names}
 
 
 def options_of(*groups: type) -> list[str]:

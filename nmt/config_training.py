@@ -20,7 +20,6 @@ from .config_fields import (
 from .config_rules import LOSSES
 from .decoding.options import DecodingOptions
 
-VALID_METRICS = ("bleu", "chrf", "loss")
 TOKENIZERS = (
     "13a",
     "intl",
@@ -249,7 +248,7 @@ class ValidationOptions:
         "pass over the training text, but at least 500 and at most 10000",
     )
     valid_metric: str = choice(
-        "bleu", "metric that chooses the best model, then the loss", VALID_METRICS
+        "bleu", "metric that chooses the best model, then the loss", ("bleu", "chrf", "loss")
     )
     valid_tokenizer: str = choice(
         "13a", "tokenizer of sacreBLEU; char suits any script", TOKENIZERS

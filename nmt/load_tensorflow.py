@@ -53,11 +53,6 @@ def _is_large(model: Path) -> bool:
     return False
 
 
-_M_TRIM_THRESHOLD = -1  # of malloc.h
-_M_TOP_PAD = -2
-_M_MMAP_THRESHOLD = -3
-
-
 def _keep_freed_memory() -> None:
     """Makes glibc keep the memory of large arrays that were freed.
 
@@ -66,9 +61,9 @@ def _keep_freed_memory() -> None:
     """
     if platform.libc_ver()[0] == "glibc":
         libc = ctypes.CDLL(None)
-        libc.mallopt(_M_MMAP_THRESHOLD, 2**30)
-        libc.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
-        libc.mallopt(_M_TOP_PAD, 2**28)
+        libc.mallopt(-3, 2**30)  # M_MMAP_THRESHOLD of malloc.h
+        libc.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
+        libc.mallopt(-2, 2**28)  # M_TOP_PAD
 
 
 @contextlib.contextmanager

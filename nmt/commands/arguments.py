@@ -49,20 +49,10 @@ def add_path(
     )
 
 
-def add_model(parser: argparse.ArgumentParser, several: bool = False) -> None:
-    """Adds the option that names a model or, for an ensemble, several."""
-    about = f"directory of a trained model{', or several for an ensemble' if several else ''}"
-    nargs = {"nargs": "+"} if several else {}
-    add_path(
-        parser, "-m", "--model", metavar="DIR", required=True, action=_Once, help=about, **nargs
-    )
-
-
-class _Once(argparse.Action):
-    def __call__(self, parser, namespace, value, option_string=None):
-        if getattr(namespace, self.dest) is not None:
-            raise argparse.ArgumentError(self, "it was given twice; give it once")
-        setattr(namespace, self.dest, value)
+def add_models(parser: argparse.ArgumentParser, help: str) -> None:
+    """Adds the option that names one or more models."""
+    given: dict[str, Any] = {"nargs": "+", "action": "extend", "metavar": "DIR"}
+    add_path(parser, "-m", "--model", required=True, help=help, **given)
 
 
 def add_number(parser: Arguments, name: str, kind: type, field: Any) -> None:

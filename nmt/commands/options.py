@@ -13,8 +13,9 @@ from ..config import GROUPS
 from ..config_fields import MOST, between, positive
 from ..config_rules import preset_names
 from ..decoding.options import SEARCH
-from .arguments import add_decoding, add_model, add_number, add_option, add_path
+from .arguments import add_decoding, add_models, add_number, add_option, add_path
 
+_MODELS = "directory of a trained model, or several for an ensemble"
 # Of Unicode normalization in SentencePiece.
 _RULES = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
 
@@ -120,15 +121,10 @@ def train(parser: argparse.ArgumentParser) -> None:
 
 def average(parser: argparse.ArgumentParser) -> None:
     """Averages the weights of models: those that one training kept, or the best of several."""
-    add_path(
+    add_models(
         parser,
-        "-m",
-        "--model",
-        nargs="+",
-        metavar="DIR",
-        required=True,
-        help="directory of a training, whose models `train --keep` and `--keep_best` kept, or "
-        "several: the best of each",
+        "directory of a training, whose models `train --keep` and `--keep_best` kept, or several: "
+        "the best of each",
     )
     add_number(
         parser,
@@ -144,7 +140,7 @@ def average(parser: argparse.ArgumentParser) -> None:
 
 def translate(parser: argparse.ArgumentParser) -> None:
     """Translates a text that has one sentence per line."""
-    add_model(parser, several=True)
+    add_models(parser, _MODELS)
     add_path(parser, "-i", "--input", help="text, also .gz and .zst (default: standard input)")
     add_path(parser, "-o", "--output", help="translations (default: standard output)")
     add_path(
@@ -169,7 +165,7 @@ def translate(parser: argparse.ArgumentParser) -> None:
 
 def score(parser: argparse.ArgumentParser) -> None:
     """Scores translations: negative log-probability, end included, divided by length."""
-    add_model(parser, several=True)
+    add_models(parser, _MODELS)
     add_path(parser, "-s", "--source", required=True, help="source text")
     add_path(parser, "-t", "--target", required=True, help="its translation")
     add_path(parser, "-o", "--output", help="costs (default: standard output)")
@@ -180,7 +176,7 @@ def score(parser: argparse.ArgumentParser) -> None:
 
 def export(parser: argparse.ArgumentParser) -> None:
     """Exports a model as a SavedModel or for CTranslate2."""
-    add_model(parser, several=True)
+    add_models(parser, _MODELS)
     add_path(
         parser,
         "--to",

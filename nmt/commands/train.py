@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import fnmatch
 import functools
 import os
 from collections.abc import Callable, Iterator
@@ -30,9 +31,11 @@ from .devices import describe_devices
 from .launcher import end_with_launcher, launch_replicas, visible_gpus
 from .training_texts import read_texts
 
-_FOLDERS = (KEPT, "logs", "valid")
-_FILES = (BEST, LAST, "config.json", "files.json", "progress.json", "train.log", "versions.json")
-_WRITTEN = (*_FOLDERS, *_FILES)
+# Patterns of what a training writes in its directory.
+_WRITTEN = (
+    *(BEST, LAST, "config.json", "files.json", "progress.json", "train.log", "versions.json"),
+    *("source.*", "target.*", KEPT, f"{KEPT}/*", "logs", "logs/*", "valid", "valid/*"),
+)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -126,10 +129,9 @@ def _train(config: Config, original: Config | None, directory: Path, replicas: R
 
 def _refuse_outside_links(directory: Path) -> None:
     """Refuses links and pipes where a training writes: they could change files elsewhere."""
-    folders = [directory / name for name in _FOLDERS]
     for path in [*directory.iterdir(), *directory.glob("*/*")]:
-        is_written = path.name in _WRITTEN or path.stem in ("source", "target")
-        if (path.parent == directory and is_written) or path.parent in folders:
+        name = str(path.relative_to(directory))
+        if any(fnmatch.fnmatch(name, pattern) for pattern in _WRITTEN):
             path_inside(path, directory)
 
 

@@ -234,33 +234,23 @@ def test_all_wrong_options_are_named_at_once():
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
-    [(None, "cannot be read"), ("{", "is not JSON"), ("[]", "must hold a JSON object")],
-)
-def test_a_bad_file_is_refused(tmp_path, content, said):
-    if content is not None:
-        (tmp_path / "options.json").write_text(content)
-    with pytest.raises(UserError, match=said):
-        read_json(tmp_path / "options.json")
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
+    ("name", "content", "said"),
     [
-        (None, "cannot be read"),
-        ("a: [", "is not YAML: .* line 1"),
-        ("- a", "must hold options"),
-        ("", "must hold options"),
-        (b"\xff", "is not YAML"),
+        ("options.json", None, "cannot be read"),
+        ("options.json", b"{", "is not JSON"),
+        ("options.json", b"[]", "must hold a JSON object"),
+        ("options.yml", None, "cannot be read"),
+        ("options.yml", b"a: [", "is not YAML: .* line 1"),
+        ("options.yml", b"- a", "must hold options"),
+        ("options.yml", b"", "must hold options"),
+        ("options.yml", b"\xff", "is not YAML"),
     ],
 )
-def test_a_bad_file_of_yaml_is_refused(tmp_path, content, said):
+def test_a_bad_file_is_refused(tmp_path, name, content, said):
     if content is not None:
-        (tmp_path / "options.yml").write_bytes(
-            content if isinstance(content, bytes) else content.encode()
-        )
+        (tmp_path / name).write_bytes(content)
     with pytest.raises(UserError, match=said):
-        read_options(tmp_path / "options.yml")
+        read_options(tmp_path / name)
 
 
 @pytest.mark.parametrize(

@@ -118,21 +118,6 @@ def test_shards_train_the_same_model_and_resume(train, tmp_path):
     assert "--dataset_weights None, not 2.0; " in refused(train(*shards, "--dataset_weights", 2))
 
 
-def test_the_command_line_overrides_the_config_file(train, tmp_path):
-    (tmp_path / "options.json").write_text('{"finish_after": 9, "maxlen": 50}')
-    assert train("--config", "options.json")[0] == 0
-    saved = json.loads((tmp_path / "model" / "config.json").read_text())
-    assert (saved["finish_after"], saved["maxlen"]) == (2, 50)
-
-
-def test_a_missing_kind_names_the_patch_command(run, train):
-    """A kind that no tree has is refused as `rmsnorm` is in the pristine tree."""
-    status, _, said = train("--layer_normalization_type", "spectralnorm")
-    assert status == 2
-    assert "python patches/apply.py apply" in said
-    assert "Traceback" not in said
-
-
 @pytest.mark.slow
 def test_a_training_without_checkpoints_may_restart_with_other_vocabularies(run, train, tmp_path):
     (tmp_path / "model").mkdir()

@@ -65,17 +65,6 @@ def test_sentences_whose_search_has_stopped_leave_the_batch():
     ]
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1.0])
-def test_a_beam_of_one_stops_at_the_first_end(alpha):
-    """The end is the likeliest after the first word. Going on would score better."""
-    table = np.full([4, 3, 3], 1e-9)
-    table[0] = [0.2, 0.7, 0.1]
-    table[1:3] = [0.6, 0.4, 1e-9]
-    table[2] = [1e-9, 1.0, 1e-9]
-    table[3] = [1.0, 1e-9, 1e-9]
-    np.testing.assert_array_equal(search([table], 1, 3, alpha).words[0, 0], [1, END, END])
-
-
 def test_greedy_takes_the_likeliest_word_each_time():
     """The likeliest first word leads to a worse translation. Beam 1 follows it, beam 2 does not."""
     sure_end = [1.0 - 3e-6, 1e-6, 1e-6, 1e-6]
@@ -151,23 +140,6 @@ def test_a_sentence_has_the_same_result_in_any_batch(beam_size, alpha):
             search([table], beam_size, 5, alpha, compiled=False), together, strict=True
         ):
             np.testing.assert_array_equal(one[0], all_[i])
-
-
-def test_a_translation_ends_at_the_greatest_length():
-    """The model prefers to go on. After four words only the end is allowed, at its full cost."""
-    table = np.full([9, 3, 3], [0.01, 0.98, 0.01])
-    greedy = search([table], 1, 4)
-    beam = search([table], 2, 4, alpha=1.0)
-    for found in (greedy, beam):
-        np.testing.assert_array_equal(found.words[0, 0], [1, 1, 1, 1])
-        np.testing.assert_allclose(found.costs[0, 0], -np.log(0.98**4 * 0.01), rtol=1e-5)
-    np.testing.assert_array_equal(beam.lengths, [[4, 3]])
-    np.testing.assert_allclose(
-        beam.scores[0], [score for score, _ in exhaustive(table, 4, 1.0)[:2]], rtol=1e-5
-    )
-    np.testing.assert_allclose(
-        search([table], 2, 4).costs[0], [cost for cost, _ in exhaustive(table, 4)[:2]], rtol=1e-5
-    )
 
 
 def test_no_sentences():
