@@ -63,7 +63,7 @@ def main() -> None:
         translated = arguments.models.glob("*/*")
     tf = load_tensorflow(translated)
 
-    from .training.interruption import Interrupted, exit_with
+    from .training.interruption import exit_with
 
     module = importlib.import_module(f".commands.{command}", __package__)
     _handle_signals()
@@ -84,23 +84,18 @@ def main() -> None:
         if is_of_memory or isinstance(error, MemoryError):
             _fail(f"memory ran out: give smaller batches or sizes, or end other programs ({said})")
         _fail(f"{type(error).__name__}: {said}")
-    except KeyboardInterrupt:
-        exit_with(128 + signal.SIGINT)
-    except Interrupted as stop:
-        exit_with(128 + stop.args[0])
     except SystemExit as end:
         exit_with(end.code)
 
 
 def _handle_signals() -> None:
-    """Makes SIGTERM and Ctrl-C raise exceptions, so that temporary files are removed.
+    """Makes SIGTERM and Ctrl-C raise `SystemExit`, so that temporary files are removed.
 
     Ignored signals stay ignored.
     """
-    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
 
 
 def _fail(message: str) -> NoReturn:

@@ -11,11 +11,11 @@ from typing import Any, NoReturn
 from ..storage.cache import remove_temporary
 
 _LOOK_EVERY = 0.1  # seconds between two looks for a signal
-_left: list[threading.Thread] = []  # threads that `interruptible` has left behind
+_threads: list[threading.Thread] = []  # of `interruptible`
 
 
-class Interrupted(BaseException):
-    """The process was asked to end; the argument is the signal, SIGTERM or SIGINT."""
+class Interrupted(SystemExit):
+    """The process was asked to end; the argument is its status, 128 + the signal."""
 
 
 @contextlib.contextmanager
@@ -34,38 +34,31 @@ def restored_handlers(*numbers: signal.Signals) -> Iterator[dict]:
 
 
 @contextlib.contextmanager
-def deferred_signals() -> Iterator[Callable[[], None]]:
-    """Records SIGTERM and Ctrl-C. Ignored signals stay ignored. A Ctrl-C after either takes effect
-    at once.
+def deferred_signals() -> Iterator[list[int]]:
+    """Yields a list to which SIGTERM and Ctrl-C are added as they come. Ignored signals stay
+    ignored. A Ctrl-C after either takes effect at once.
 
     Another SIGTERM does not: a job system may send it to all processes, and one of them pass it on.
-
-    Yields the function to call where the process may stop, which raises `Interrupted` if a signal
-    was recorded.
     """
-    recorded: list[signal.Signals] = []
+    received: list[int] = []
 
     def record(number: int, frame) -> None:
-        recorded.append(signal.Signals(number))
+        received.append(number)
         if signal.SIGINT in handlers:
             signal.signal(signal.SIGINT, handlers[signal.SIGINT])
-
-    def poll() -> None:
-        if recorded:
-            raise Interrupted(recorded[0])
 
     with restored_handlers(signal.SIGTERM, signal.SIGINT) as handlers:
         for number in handlers:
             signal.signal(number, record)
-        yield poll
+        yield received
 
 
-def interruptible(function: Callable[[], Any], poll: Callable[[], None]) -> Any:
+def interruptible(function: Callable[[], Any], received: list[int]) -> Any:
     """Returns the result of a function, which runs in a thread of its own, or raises its error.
+    Returns `None` as soon as there are signals in `received`.
 
-    Nothing can stop a compilation. So if `poll`, called meanwhile, raises, the thread is left
-    behind: the function must change nothing that is used later, and the process must end by
-    `exit_with`.
+    Nothing can stop a compilation. So the thread is left behind then: the function must change
+    nothing that is used later, and the process must end by `exit_with`.
     """
     found = []
     errors = []
@@ -77,25 +70,23 @@ def interruptible(function: Callable[[], Any], poll: Callable[[], None]) -> Any:
             errors.append(error)
 
     thread = threading.Thread(target=run, daemon=True)
+    _threads.append(thread)
     thread.start()
-    try:
-        while thread.is_alive():
-            thread.join(_LOOK_EVERY)
-            poll()
-    except BaseException:  # also of a second signal, whose handler raises
-        _left.append(thread)
-        raise
+    while thread.is_alive():
+        thread.join(_LOOK_EVERY)
+        if received:
+            return None
     if errors:
         raise errors[0]
     return found[0]
 
 
 def exit_with(status: int) -> NoReturn:
-    """Ends the process, at once if a thread was left behind.
+    """Ends the process, at once if `interruptible` has left a thread behind.
 
     The interpreter would crash while that computes.
     """
-    if any(thread.is_alive() for thread in _left):
+    if any(thread.is_alive() for thread in _threads):
         remove_temporary()
         os._exit(status)
     sys.exit(status)

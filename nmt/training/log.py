@@ -103,5 +103,5 @@ class Bar(contextlib.AbstractContextManager):
             self._bar.last_print_t += seconds
 
     def _describe(self, progress: Progress) -> None:
-        at = f"update {progress.update}, epoch {progress.batch / self._epoch:.2f}"
+        at = f"update {progress.update}, epoch {progress.update / self._epoch:.2f}"
         self._bar.set_description_str(f"{at}; to the next validation", refresh=False)

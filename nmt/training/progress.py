@@ -37,8 +37,7 @@ class Validation:
 
 @dataclass(frozen=True)
 class Progress:
-    update: int = 0
-    batch: int = 0  # number of the next batch
+    update: int = 0  # also the number of the next batch
     begin: int = 0  # updates of another training, which this one continues
     seconds: float = 0.0
     loss: float = 0.0  # in nats, summed over the tokens since the last validation that counts
@@ -88,7 +87,6 @@ class Progress:
         return replace(
             self,
             update=self.update + 1,
-            batch=self.batch + 1,
             loss=self.loss + loss,
             tokens=self.tokens + tokens,
             skipped_in_a_row=0,
@@ -98,7 +96,6 @@ class Progress:
         return replace(
             self,
             update=self.update + 1,
-            batch=self.batch + 1,
             skipped=self.skipped + 1,
             skipped_in_a_row=self.skipped_in_a_row + 1,
         )
@@ -139,7 +136,9 @@ class Progress:
             if not isinstance(state, dict):
                 raise TypeError(f"{type(state).__name__} in place of an object")
             validations = tuple(_checked(Validation, each) for each in state.get("validations", ()))
-            return _checked(cls, {**state, "validations": validations})
+            state = {**state, "validations": validations}
+            state.pop("batch", None)  # older files repeat the number of the update
+            return _checked(cls, state)
         except (TypeError, ValueError) as error:
             raise UserError(f"the saved progress of the training is damaged: {error}") from None
 

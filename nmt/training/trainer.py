@@ -44,7 +44,6 @@ class Trainer:
         self._directory = ModelDirectory(directory, update, fingerprint)
         self.progress = self._directory.resume()
         self._plateaus = 0  # of the validation loss so far; each has reduced the learning rate
-        self._start = time.monotonic()
         self._compiled: set[int] = set()  # widths of batches
         self._words = 0.0  # target tokens of this run
         self._seconds_of_updates = 0.0
@@ -56,13 +55,12 @@ class Trainer:
         found = Progress.from_json(
             load_checkpoint(directory / LAST, self._update.variables, fingerprint)
         )
-        self.progress = Progress(update=found.update, batch=found.batch, begin=found.update)
+        self.progress = Progress(update=found.update, begin=found.update)
 
     def last_update(self, data: TrainingData) -> tuple[int, str]:
         """Returns the number of the last update, and the option that sets it."""
         config = self._config
-        last = self.progress.update + config.max_epochs * data.batches_per_epoch
-        last -= self.progress.batch
+        last = config.max_epochs * data.batches_per_epoch
         if last >= config.finish_after:
             return config.finish_after, f"--finish_after {config.finish_after}"
         return last, f"--max_epochs {config.max_epochs}"
@@ -85,7 +83,7 @@ class Trainer:
         self._reduce_learning_rate()
         self._valid_freq = self._config.valid_freq or min(max(data.batches_per_epoch, 500), 10_000)
         self._last, limit = self.last_update(data)
-        batches = data.batches(self.progress.batch, (self._replicas.rank, self._replicas.count))
+        batches = data.batches(self.progress.update, (self._replicas.rank, self._replicas.count))
         if self.progress.validated:
             self._directory.keep(self.progress)  # a killed process may have saved only `LAST`
         figures = TrainingLog(self._path / "logs" if self._replicas.is_chief else None)
@@ -94,15 +92,15 @@ class Trainer:
             f"updates; stops after {self._config.patience} validations in a row without a better "
             f"one, or at {limit}"
         )
-        with contextlib.closing(figures.writer), deferred_signals() as poll, Bar(data) as bar:
+        with contextlib.closing(figures.writer), deferred_signals() as received, Bar(data) as bar:
             try:
                 while self._ranked().bad_validations < self._config.patience:
-                    self._stop_together(_catch_interrupt(poll)[1])
+                    self._stop_together(received)
                     if self._validation_is_due():
-                        self._validate(validate, data, figures, poll)
+                        self._validate(validate, data, figures, received)
                     elif self.progress.update < self._last:
                         bar.reset_total(self.progress, self._valid_freq, self._last)
-                        self._train_on(next(batches), bar, figures, poll)
+                        self._train_on(next(batches), bar, figures, received)
                         if self._directory.save_is_due(self.progress.update):
                             figures.writer.flush()
                             self._save_last()
@@ -127,10 +125,10 @@ class Trainer:
             self._config.valid_metric, self._config.valid_tokenizer, self._config.decoding.search
         )
 
-    def _stop_together(self, stop: Interrupted | None) -> None:
-        """Raises `Interrupted` in all processes if one of them was asked to end."""
-        if self._replicas.any(stop is not None):
-            raise stop or Interrupted(signal.SIGTERM)
+    def _stop_together(self, received: list[int]) -> None:
+        """Raises `Interrupted` in all processes if one of them has received a signal."""
+        if self._replicas.any(bool(received)):
+            raise Interrupted(128 + (*received, signal.SIGTERM)[0])
 
     def _validation_is_due(self) -> bool:
         """Whether to validate now.
@@ -144,9 +142,7 @@ class Trainer:
             progress.update % self._valid_freq == 0 or progress.update >= self._last
         )
 
-    def _train_on(
-        self, batch: Batch, bar: Bar, figures: TrainingLog, poll: Callable[[], None]
-    ) -> None:
+    def _train_on(self, batch: Batch, bar: Bar, figures: TrainingLog, received: list[int]) -> None:
         number = self.progress.update + 1
         begun = time.monotonic()
         width = batch.source.shape[1]
@@ -158,8 +154,8 @@ class Trainer:
             self._compiled.add(width)
             with bar.compiling(width):
                 compute = functools.partial(self._update.gradients, batch, number)
-                gradients, stop = _catch_interrupt(interruptible, compute, poll)
-                self._stop_together(stop)
+                gradients = interruptible(compute, received)
+                self._stop_together(received)
             cost, words, norm = self._update.apply(gradients)
         speed = self._words / self._seconds_of_updates if self._words else 0.0
         if math.isfinite(cost) and math.isfinite(norm):
@@ -189,14 +185,14 @@ class Trainer:
         validate: Callable[[], Measured],
         data: TrainingData,
         figures: TrainingLog,
-        poll: Callable[[], None],
+        received: list[int],
     ) -> None:
         progress = self.progress
         with self._update.smoothed.swapped():
-            scores, translations, notes = self._scores(validate, poll)
+            scores, translations, notes = self._scores(validate, received)
         validation = Validation(
             update=progress.update,
-            epoch=round(progress.batch / data.batches_per_epoch, 3),
+            epoch=round(progress.update / data.batches_per_epoch, 3),
             train_loss=progress.loss / progress.tokens if progress.tokens else 0.0,
             seconds=self._seconds(),
             counts=progress.update % self._valid_freq == 0 or progress.update == progress.begin,
@@ -217,19 +213,13 @@ class Trainer:
         self._directory.keep(self.progress)
         self._reduce_learning_rate()
 
-    def _scores(self, validate: Callable[[], Measured], poll: Callable[[], None]) -> Measured:
+    def _scores(self, validate: Callable[[], Measured], received: list[int]) -> Measured:
         """Validates on the chief and broadcasts the scores. Translations and notes stay there."""
-        found = None
-        stop = None
-        if self._replicas.is_chief:
-            found, stop = _catch_interrupt(interruptible, validate, poll)
+        found = interruptible(validate, received) if self._replicas.is_chief else None
+        self._stop_together(received)
         scores, translations, notes = found or (dict.fromkeys(SCORES, 0.0), (), ())
-        stopped, *found_by_chief = self._replicas.from_chief(
-            [float(stop is not None), *map(scores.get, SCORES)]
-        )
-        if stopped:
-            raise stop or Interrupted(signal.SIGTERM)
-        return scores | dict(zip(SCORES, found_by_chief, strict=True)), translations, notes
+        of_chief = self._replicas.from_chief(list(map(scores.get, SCORES)))
+        return scores | dict(zip(SCORES, of_chief, strict=True)), translations, notes
 
     def _reduce_learning_rate(self) -> None:
         """Applies the plateaus of the validation loss so far to the learning rate."""
@@ -262,13 +252,3 @@ class Trainer:
         """
         if self.progress.update > self.progress.begin and not self.progress.skipped_in_a_row:
             self._directory.save_last(replace(self.progress, seconds=self._seconds()))
-
-
-def _catch_interrupt(
-    function: Callable[..., Any], *arguments: Any
-) -> tuple[Any, Interrupted | None]:
-    """Returns the result of a function and `None`, or `None` and its interruption."""
-    try:
-        return function(*arguments), None
-    except Interrupted as interruption:
-        return None, interruption

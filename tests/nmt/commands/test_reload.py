@@ -65,6 +65,8 @@ def test_a_reloaded_model_is_validated_before_its_first_update(train, tmp_path):
         "loss",
         "--finish_after",
         50,
+        "--exponential_smoothing",
+        0.1,
     )
     status, _, said = train(*worse, "--valid_freq", 1, "--patience", 2)
     assert status == 0, said
@@ -85,14 +87,19 @@ def test_a_reloaded_model_is_validated_before_its_first_update(train, tmp_path):
 
 
 def test_a_training_begins_with_the_progress_of_another(train, tmp_path):
-    assert train()[0] == 0
-    progress = ("--reload", "model", "--reload_training_progress", "-m", "other")
+    """And with its next batch: an epoch has three."""
+    options = ("--batch_size", 2, "--learning_rate", 0.1)
+    assert train(*options)[0] == 0
+    progress = (*options, "--reload", "model", "--reload_training_progress", "-m", "other")
     assert "2 updates, and --finish_after 2" in refused(train(*progress))
     assert not (tmp_path / "other").exists()
     assert train(*progress, "--finish_after", 4)[0] == 0
+    assert train(*options, "--finish_after", 4)[0] == 0
+    other, model = (weights(tmp_path / name / "last.npz")["table"] for name in ("other", "model"))
+    np.testing.assert_array_equal(other, model)
     validated = json.loads((tmp_path / "other" / "progress.json").read_text())["validations"]
     assert [each["update"] for each in validated] == [2, 4]
-    assert "_progress needs --reload DIR" in refused(train(*progress[2:]))
+    assert "_progress needs --reload DIR" in refused(train(*options, *progress[6:]))
 
 
 @pytest.mark.slow

@@ -88,7 +88,7 @@ def test_a_training_goes_on_from_another_with_its_batches_and_validates_first(
         (4, True),
         (6, True),
     ]
-    assert (progress.begin, progress.batch) == (3, 6)
+    assert (progress.begin, progress.update) == (3, 6)
     make_trainer(tmp_path / "first", finish_after=6, lines=OF_TWO_WIDTHS)[0]()
     np.testing.assert_array_equal(model.table, weights(tmp_path / "first" / LAST)[model.table.path])
 
@@ -113,7 +113,7 @@ def test_a_reloaded_model_is_what_the_first_validation_measures_and_keeps(
 
 
 def interrupted(lines):
-    raise Interrupted(signal.SIGTERM)
+    raise Interrupted(128 + signal.SIGTERM)
 
 
 def test_a_first_validation_that_was_interrupted_is_repeated(make_trainer, tmp_path):
