@@ -22,10 +22,8 @@ from ..training.replicas import HELD_PORT
 
 # On PYTHONPATH, so that a child finds the package from any directory.
 _ROOT = Path(__file__).parents[2]
-_FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 _SECONDS = 10  # for the others to end after one of them has failed
 _LAUNCHER = "NMT_LAUNCHER"  # variable of the environment: the process that started this one
-_SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
 _prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 
@@ -54,7 +52,7 @@ def launch_replicas(config: Config, model: Path, count: int) -> None:
     shares = np.array_split(cores, count) if count <= len(cores) else []
     received = []
     processes: list[subprocess.Popen] = []
-    for number in _FORWARDED:
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda number, _: received.append(number))
     with tempfile.TemporaryDirectory() as folder:
@@ -89,7 +87,7 @@ def end_with_launcher() -> bool:
     """
     launcher = os.environ.pop(_LAUNCHER, "")
     if launcher and _prctl:
-        _prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)
+        _prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
         if os.getppid() != int(launcher):  # it was killed before
             sys.exit(128 + signal.SIGTERM)
     return bool(launcher)
