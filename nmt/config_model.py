@@ -109,8 +109,8 @@ class ModelOptions:
     transformer_padding: int = transformer_only(
         between(
             0,
-            "rows of the tables after those of the words, which are never chosen nor trained and "
-            "zeros at first; translations begin with the last of them, without any with id 1",
+            "padding rows after those of the words, never chosen or trained, zeros at first; "
+            "translations begin with the last one, or with id 1 if there is none",
             0,
             _COUNT,
         )

@@ -282,7 +282,7 @@ def serve(parser: argparse.ArgumentParser) -> None:
 
 
 def import_nematus(parser: argparse.ArgumentParser) -> None:
-    """Converts a Nematus checkpoint to a model."""
+    """Imports a Nematus checkpoint as a model directory."""
     parser.add_argument(
         "checkpoint",
         type=Path,
@@ -300,12 +300,12 @@ def import_nematus(parser: argparse.ArgumentParser) -> None:
 
 
 def import_marian(parser: argparse.ArgumentParser) -> None:
-    """Converts a Marian model, as of OPUS-MT, from Marian's or Hugging Face's files to a model."""
+    """Imports a Marian model, such as OPUS-MT's, from Marian's or Hugging Face's files."""
     parser.add_argument(
         "folder",
         type=Path,
         metavar="FOLDER",
-        help="folder of decoder.yml or config.json, weights, vocabularies (required)",
+        help="folder with decoder.yml or config.json, weights, vocabularies (required)",
     )
     add_path(parser, "--to", metavar="DIR", required=True, help="where the model goes")
     parser.add_argument(
@@ -314,7 +314,7 @@ def import_marian(parser: argparse.ArgumentParser) -> None:
 
 
 def export_nematus(parser: argparse.ArgumentParser) -> None:
-    """Converts a model to a Nematus checkpoint."""
+    """Exports a model as a Nematus checkpoint."""
     parser.add_argument(
         "model", type=Path, metavar="DIR", help="directory of a trained model (required)"
     )
