@@ -1,6 +1,5 @@
 """Headless Chromium, driven by the W3C WebDriver protocol with Python's standard library."""
 
-import base64
 import contextlib
 import json
 import shutil
@@ -69,9 +68,6 @@ class Browser:
     def messages(self):
         """Returns what the browser complained of."""
         return [entry["message"] for entry in self._post("/se/log", {"type": "browser"})]
-
-    def screenshot(self, path):
-        path.write_bytes(base64.b64decode(self._send("GET", "/screenshot")))
 
     def close(self):
         self._send("DELETE", "")
