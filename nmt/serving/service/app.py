@@ -127,24 +127,23 @@ class Service:
             "signature_name": "",
             "version": str(served.version),
         }
-        metadata = {"signature_def": {"signature_def": served.model.metadata}}
+        metadata = {"signature_def": {"signature_def": served.model.describe()}}
         return JSONResponse({"model_spec": spec, "metadata": metadata})
 
     async def _status(self, request: Request) -> Response:
         name = request.path_params["name"]
         version = request.path_params.get("version")
-        broken = self._store.broken
-        states = {str(v): ("END", "UNKNOWN", why) for (n, v), why in broken.items() if n == name}
         served = self._store.served.get(name)
-        if served:
-            number = str(served.version)
-            why = states.pop(number, ("",))[-1]  # its files were changed to some that are refused
-            states = {number: ("AVAILABLE", "OK", why), **states}
+        reasons = {served.version: ""} if served else {}
+        # The files of the served version may have changed to some that are refused.
+        reasons |= {v: why for (model, v), why in self._store.broken.items() if model == name}
         shown = []
-        for number, (state, code, why) in states.items():
-            if version in (None, number):
+        for number, why in reasons.items():
+            if version in (None, str(number)):
+                is_served = served is not None and number == served.version
+                state, code = ("AVAILABLE", "OK") if is_served else ("END", "UNKNOWN")
                 status = {"error_code": code, "error_message": why}
-                shown.append({"version": number, "state": state, "status": status})
+                shown.append({"version": str(number), "state": state, "status": status})
         if not shown:
             self._find(request)  # raises
         return JSONResponse({"model_version_status": shown})

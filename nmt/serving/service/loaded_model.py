@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  registers the operations of tokenizers
 from google.protobuf import json_format
-from tensorflow.core.protobuf import meta_graph_pb2, saved_model_pb2
+from tensorflow.core.protobuf import meta_graph_pb2
 
 from ...errors import UserError, sentence_of
 from ..assets import read_card, read_warmup
@@ -54,18 +54,11 @@ class LoadedModel:
 
     Args:
         signatures: The functions by name.
-        metadata: The signatures as the REST API describes them.
         card: Content of `assets.extra/model.json`, if there is one.
     """
 
-    def __init__(
-        self,
-        signatures: dict[str, ServedFunction],
-        metadata: dict[str, Any],
-        card: dict[str, Any] | None,
-    ):
+    def __init__(self, signatures: dict[str, ServedFunction], card: dict[str, Any] | None):
         self.signatures = signatures
-        self.metadata = metadata
         self.card = card
         tokens = signatures.get("tokens")
         told = tokens and set(tokens.outputs) == {"source_tokens", "translation_tokens"}
@@ -81,6 +74,10 @@ class LoadedModel:
             return 0
         found = self._tokens.run({name: inputs[name] for name in self._tokens.inputs})
         return int(max(sum(found.values()), default=0))
+
+    def describe(self) -> dict[str, Any]:
+        """Returns the signatures as the REST API describes them."""
+        return {name: _description(function) for name, function in self.signatures.items()}
 
 
 def load_export(path: Path, compute_type: str = "default", workers: int = 1) -> LoadedModel:
@@ -107,7 +104,7 @@ def _load_saved_model(path: Path) -> LoadedModel:
         raise ValueError("it has no signatures")
     for signature, inputs in read_warmup(path):
         signatures[signature].run(inputs)
-    return LoadedModel(signatures, _metadata(path), read_card(path))
+    return LoadedModel(signatures, read_card(path))
 
 
 def _load_ctranslate2(path: Path, compute_type: str, workers: int) -> LoadedModel:
@@ -117,19 +114,19 @@ def _load_ctranslate2(path: Path, compute_type: str, workers: int) -> LoadedMode
         raise UserError(f"{error.name} is missing; run `pip install -e '.[ctranslate2]'`") from None
     functions = Engine(path, compute_type, workers).functions
     signatures = {name: ServedFunction(*function) for name, function in functions.items()}
-    metadata = {name: _describe(function) for name, function in signatures.items()}
-    return LoadedModel(signatures, metadata, read_card(path))
+    return LoadedModel(signatures, read_card(path))
 
 
-def _describe(function: ServedFunction) -> dict[str, Any]:
-    """Returns a signature of CTranslate2 as the REST API describes those of a SavedModel."""
+def _description(function: ServedFunction) -> dict[str, Any]:
     info = meta_graph_pb2.SignatureDef(method_name="tensorflow/serving/predict")
     for side, specs in ((info.inputs, function.inputs), (info.outputs, function.outputs)):
         for name, spec in specs.items():
             side[name].name = name
             side[name].dtype = spec.dtype.as_datatype_enum
             side[name].tensor_shape.CopyFrom(spec.shape.as_proto())
-    return _message(info)
+    return json_format.MessageToDict(
+        info, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+    )
 
 
 def _served(function: Any) -> ServedFunction:
@@ -154,15 +151,3 @@ def _in_json(dtype: tf.DType) -> bool:
 
 def _has_rows(shape: tf.TensorShape) -> bool:
     return bool(shape.rank) and shape[0] is None
-
-
-def _metadata(path: Path) -> dict[str, Any]:
-    model = saved_model_pb2.SavedModel.FromString((path / "saved_model.pb").read_bytes())
-    found = model.meta_graphs[0].signature_def
-    return {name: _message(each) for name, each in found.items() if not name.startswith("__")}
-
-
-def _message(signature: Any) -> dict[str, Any]:
-    return json_format.MessageToDict(
-        signature, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
-    )
