@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+import anyio
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     Counter,
@@ -31,7 +32,6 @@ from .store import Served, Store
 
 _LOOK_EVERY = 1.0  # seconds between two looks for new versions
 _LARGE = 10_000  # bytes of a request, or values of a response, that are handled in a thread
-_THREADS = 2  # threads for large requests and responses, which keep the event loop from running
 # A body is read to this many times the limit, so that the client gets the answer and no reset.
 _READ_BEFORE_413 = 8
 _CLOSE = {"Connection": "close"}
@@ -60,7 +60,8 @@ class Service:
         self._batcher = Batcher(limits)
         self._bodies = Budget(limits.bodies)  # bytes that arrive, wait or are computed
         self._unread = Budget(limits.unread)
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="json")
+        # One thread: only one runs Python at a time, and each delays the event loop.
+        self._large = ThreadPoolExecutor(1, thread_name_prefix="json")
         self._counting = ThreadPoolExecutor(1, thread_name_prefix="tokens")
         routes = [
             Route("/", page(), methods=["GET"]),
@@ -182,7 +183,7 @@ class Service:
         prediction = await self._aside(len(body), rest.parse, body, model, self._limits)
         signature = prediction.signature
         # TensorFlow may be busy with other inputs, so the event loop does not wait for it.
-        counting = self._counting if len(body) <= _LARGE else self._threads
+        counting = self._counting if len(body) <= _LARGE else self._large
         loop = asyncio.get_running_loop()
         cost = await loop.run_in_executor(counting, model.cost, signature, prediction.inputs)
         most = self._limits.tokens
@@ -213,10 +214,11 @@ class Service:
         if known > limit * _READ_BEFORE_413 or (known > limit and "expect" in request.headers):
             raise rest.too_large(limit)
         try:
-            body = await asyncio.wait_for(self._read(request, take), self._limits.deadline)
+            with anyio.fail_after(self._limits.deadline):
+                body = await self._read(request, take)
         except ClientDisconnect:
             raise Refused(499, "the client left") from None
-        except (asyncio.TimeoutError, TimeoutError):
+        except TimeoutError:
             raise Refused(408, "the body of the request did not arrive in time", _CLOSE) from None
         if coding == "gzip":
             body = await self._aside(limit, rest.unpack, body, limit)
@@ -230,7 +232,8 @@ class Service:
         async for part in request.stream():
             length += len(part)
             if length <= limit:
-                take(len(part))
+                # Small bodies are never refused; the number of connections limits them.
+                take(len(part) if length > _LARGE else 0)
                 parts.append(part)
             elif length > limit * _READ_BEFORE_413:
                 break
@@ -264,7 +267,7 @@ class Service:
         if size <= _LARGE:
             return function(*arguments)
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, function, *arguments)
+        return await loop.run_in_executor(self._large, function, *arguments)
 
 
 async def _left(request: Request) -> None:

@@ -30,7 +30,7 @@ class Limits:
     chunks: int = 2048  # in the body of a request
     body: int = 1 << 20  # bytes in the body of a request
     values: int = 1 << 16  # commas, colons and opening brackets in a request
-    bodies: int = 16 << 20  # bytes of all bodies that arrive, wait or are computed
+    bodies: int = 16 << 20  # bytes of all large bodies that arrive, wait or are computed
     head_timeout: float = 10.0  # seconds to send the line and headers of a request
     deadline: float = 30.0  # seconds to compute a request, and to read each MiB of a response
     unread: int = 256 << 20  # bytes of responses that clients have not read yet

@@ -10,7 +10,6 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 
 import uvicorn
 
@@ -22,6 +21,7 @@ from .limits import Limits
 from .store import Store
 
 _FILES = 200  # open files besides connections
+_SWITCH = 5e-4  # seconds for which a thread may run Python while the event loop waits
 _next_log: dict[str, float] = {}  # when a message may be logged again
 _log = logging.getLogger("serve")
 
@@ -34,6 +34,7 @@ def serve(store: Store, host: str, port: int, limits: Limits, access: Access) ->
     with _listen(host, port) as address:  # before loading the models, which takes time
         # Process 1 of a container ignores the signal otherwise.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        sys.setswitchinterval(_SWITCH)
         store.open()
         for name in ("serve.requests", "uvicorn.error"):
             logging.getLogger(name).addFilter(_is_due)
@@ -50,7 +51,7 @@ def serve(store: Store, host: str, port: int, limits: Limits, access: Access) ->
             timeout_keep_alive=60,
             timeout_graceful_shutdown=round(limits.deadline) + 1,
         )
-        server = uvicorn.Server(config)
+        server = _Server(config)
 
         def end(number: int, _) -> None:
             if server.should_exit and number == signal.SIGINT:
@@ -64,12 +65,14 @@ def serve(store: Store, host: str, port: int, limits: Limits, access: Access) ->
             address.listen(2048)
         shown = f"[{host}]" if ":" in host else host
         _log.info("serving %s at http://%s:%d", store.root, shown, address.getsockname()[1])
-        with ThreadPoolExecutor(1) as thread:  # uvicorn handles signals only in the main thread
-            running = thread.submit(server.run, sockets=[address])
-            # A signal that another thread gets does not end a wait without a limit.
-            while not running.done():
-                wait([running], 0.2)
-            running.result()
+        server.run(sockets=[address])
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to `serve`: uvicorn itself would raise them again at the end."""
+
+    def capture_signals(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
 
 
 def _is_due(record: logging.LogRecord) -> bool:
@@ -94,12 +97,11 @@ def _most_connections(wanted: int) -> int:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    with _address_errors(host, port), contextlib.ExitStack() as stack:
+    with _address_errors(host, port):
         family, *given, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = stack.enter_context(socket.socket(family, *given))
+        listener = socket.socket(family, *given)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
-        stack.pop_all()
     return listener
 
 

@@ -1,0 +1,33 @@
+"""Requests in bytes, also from many callers in a process of their own. Imports no TensorFlow, so
+that such a process starts at once."""
+
+import concurrent.futures
+import contextlib
+import os
+import socket
+import time
+
+
+def send(port, data):
+    """Returns the status of the answer; 0 if the service ends the connection before."""
+    with (
+        contextlib.suppress(OSError),
+        socket.create_connection(("127.0.0.1", port), timeout=60) as connection,
+    ):
+        with contextlib.suppress(OSError):
+            connection.sendall(data)
+        return int(connection.recv(12)[9:])
+    return 0
+
+
+def send_again_and_again(port, data, callers, seconds):
+    """Sends a request on this many connections at a time, in a process for this alone."""
+    os.nice(5)  # else they would take the cores of the service, as other machines do not
+    end = time.monotonic() + seconds
+
+    def call(_):
+        while time.monotonic() < end:
+            send(port, data)
+
+    with concurrent.futures.ThreadPoolExecutor(callers) as threads:
+        list(threads.map(call, range(callers)))
