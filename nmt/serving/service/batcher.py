@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-import anyio
 import numpy as np
 import tensorflow as tf
 from prometheus_client import Gauge, Histogram
@@ -158,8 +157,10 @@ class Batcher:
         async with self._arrived:
             while True:
                 await self._arrived.wait_for(lambda: self._waiting)
-                with anyio.move_on_after(self._wait_until - time.monotonic()):
-                    await self._arrived.wait_for(lambda: self._rows_in_queue() >= self._expected)
+                with contextlib.suppress(asyncio.TimeoutError, TimeoutError):
+                    left = max(0.0, self._wait_until - time.monotonic())
+                    enough = self._arrived.wait_for(lambda: self._rows_in_queue() >= self._expected)
+                    await asyncio.wait_for(enough, left)
                 if self._waiting:
                     return
 
