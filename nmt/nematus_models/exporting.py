@@ -42,8 +42,8 @@ _MAXLEN = 200  # Nematus's own limit of a translation, for models without one
 _KINDS = ("none", "layernorm", "rmsnorm", "prmsnorm")  # of Nematus, patched for the last two
 
 
-class Words(NamedTuple):
-    """Holds the vocabulary of a side."""
+class Dictionary(NamedTuple):
+    """Holds the vocabulary of a side as Nematus reads it."""
 
     ids: dict[str, int]
     unknown: int
@@ -71,7 +71,7 @@ def export_checkpoint(to: Path, directory: Path, version: str) -> None:
     system = load_system(directory)
     config = system.config
     words = [
-        _words(directory / f"{side}{Path(name).suffix}", vocabulary)
+        _dictionary(directory / f"{side}{Path(name).suffix}", vocabulary)
         for side, name, vocabulary in zip(
             ("source", "target"), config.dictionaries, system.vocabularies, strict=True
         )
@@ -116,18 +116,20 @@ def export_checkpoint(to: Path, directory: Path, version: str) -> None:
         raise
 
 
-def _words(path: Path, vocabulary: Vocabulary) -> Words:
+def _dictionary(path: Path, vocabulary: Vocabulary) -> Dictionary:
     if path.suffix == ".json":
         ids = json.loads(path.read_text(encoding="utf-8"))
         inside = {word: i for word, i in ids.items() if i < vocabulary.size}
-        return Words(inside, vocabulary.unknown, vocabulary.size)
+        return Dictionary(inside, vocabulary.unknown, vocabulary.size)
     pieces = vocabulary.words
     if vocabulary.unknown == 2:
         pieces[:3] = ["<EOS>", "<GO>", "<UNK>"]
-    return Words({piece: i for i, piece in enumerate(pieces)}, vocabulary.unknown, vocabulary.size)
+    return Dictionary(
+        {piece: i for i, piece in enumerate(pieces)}, vocabulary.unknown, vocabulary.size
+    )
 
 
-def _refuse(config: Config, words: Sequence[Words], version: str) -> None:
+def _refuse(config: Config, words: Sequence[Dictionary], version: str) -> None:
     kind = config.layer_normalization_type
     is_transformer = config.model_type == "transformer"
     is_old = version == "v0.3"
@@ -172,7 +174,7 @@ def _with_row(path: str, array: np.ndarray, inserted: list[bool]) -> np.ndarray:
     return array
 
 
-def _with_specials(words: Words, inserted: bool, version: str) -> Words:
+def _with_specials(words: Dictionary, inserted: bool, version: str) -> Dictionary:
     """Returns a vocabulary with the special words of a version.
 
     `inserted` shifts all ids but the first by one.
@@ -183,9 +185,9 @@ def _with_specials(words: Words, inserted: bool, version: str) -> Words:
     if (
         version == "v0.3"
     ):  # which knows its special words by their ids, so a word may have their names
-        return Words({"eos": 0, "UNK": 1} | others, 1, words.size)
+        return Dictionary({"eos": 0, "UNK": 1} | others, 1, words.size)
     special = {"<EOS>": 0, "<GO>": 1} | ({"<UNK>": 2} if inserted else {})
-    return Words(special | others | special, len(special) - 1, words.size + inserted)
+    return Dictionary(special | others | special, len(special) - 1, words.size + inserted)
 
 
 def _name(path: str, config: Config, version: str) -> str:
@@ -213,7 +215,7 @@ def _adam_state(arrays: dict[str, np.ndarray], config: Config) -> dict[str, np.n
     }
 
 
-def _options(config: Config, words: list[Words], version: str) -> dict[str, Any]:
+def _options(config: Config, words: list[Dictionary], version: str) -> dict[str, Any]:
     """Returns the options, without the dictionaries.
 
     Label smoothing would change the costs that master prints.

@@ -144,7 +144,7 @@ def read_chunks(source: int | Path, size: int) -> Iterator[list[bytes]]:
     """
     lines = []
     is_stream = isinstance(source, int)
-    pieces = _read(source) if is_stream else read_pieces(source)
+    pieces = _read_stream(source) if is_stream else read_pieces(source)
     for block in read_blocks(pieces, "the input" if is_stream else source, errors="keep"):
         lines += [] if block is None else block[:-1].split(b"\n")
         while len(lines) >= size or (lines and block is None):
@@ -154,7 +154,7 @@ def read_chunks(source: int | Path, size: int) -> Iterator[list[bytes]]:
         yield lines
 
 
-def _read(descriptor: int) -> Iterator[bytes | None]:
+def _read_stream(descriptor: int) -> Iterator[bytes | None]:
     """Yields the data of a stream, and `None` when none has come for a while."""
     while True:
         if not select.select([descriptor], [], [], _PAUSE)[0]:
