@@ -41,6 +41,13 @@ def folder(tmp_path):
     )
 
 
+def weights_of(folder, to):
+    """Imports a folder; returns the checkpoint and the configuration."""
+    run("import-marian", folder, "--to", to)
+    with np.load(to / "best.npz") as checkpoint:
+        return dict(checkpoint), json.loads((to / "config.json").read_text())
+
+
 def change_json(path, **changes):
     content = {**json.loads(path.read_text(encoding="utf-8")), **changes}
     set_json(path, {name: value for name, value in content.items() if value is not None})

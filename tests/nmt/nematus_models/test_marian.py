@@ -107,22 +107,17 @@ def test_beams_are_those_of_transformers_or_better(system):
         assert ours < theirs
 
 
-@pytest.mark.parametrize("float16", [False, True])
-def test_weights_of_tensorflow_are_read(system, folder, tmp_path, float16):
-    """And of halves."""
-    if float16:
-        arrays = {
-            name: array.astype(np.float16)
-            for name, array in load_file(folder / "model.safetensors").items()
-        }
-        save_file(arrays, folder / "model.safetensors")
-    else:
-        (folder / "model.safetensors").unlink()
+def test_weights_of_half_precision_are_read(system, folder, tmp_path):
+    halves = {
+        name: array.astype(np.float16)
+        for name, array in load_file(folder / "model.safetensors").items()
+    }
+    save_file(halves, folder / "model.safetensors")
     run("import-marian", folder, "--to", tmp_path / "model")
     for found, expected in zip(
         load_system(tmp_path / "model").model.variables, system.model.variables, strict=True
     ):
-        np.testing.assert_allclose(found, expected, atol=2e-3 if float16 else 0)
+        np.testing.assert_allclose(found, expected, atol=2e-3)
 
 
 @pytest.mark.parametrize(
@@ -140,22 +135,6 @@ def test_the_licence_is_kept(folder, tmp_path, front, option, licence):
     run("import-marian", folder, "--to", tmp_path / "model", *option)
     origin = json.loads((tmp_path / "model" / "origin.json").read_text())
     assert (origin["licence"], origin["folder"]) == (licence, "folder")
-
-
-def test_copies_of_the_table_and_sinusoids_are_read(folder, tmp_path):
-    """Files of older versions hold them."""
-
-    def add(found):
-        angles = np.arange(64)[:, None] * 10_000.0 ** (-np.arange(8) / 8)
-        found["model.encoder.embed_positions.weight"] = np.concatenate(
-            [np.sin(angles), np.cos(angles)], 1, dtype="f4"
-        )
-        found["lm_head.weight"] = found["model.decoder.embed_tokens.weight"] = found[
-            "model.shared.weight"
-        ]
-
-    arrays(add)(folder)
-    run("import-marian", folder, "--to", tmp_path / "model")
 
 
 @pytest.mark.slow

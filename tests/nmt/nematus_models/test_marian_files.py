@@ -9,28 +9,22 @@ import tensorflow as tf
 from nmt.system import load_system
 from nmt.text.vocabulary import load_vocabulary
 from tests.nmt.nematus_files import run
-from tests.nmt.nematus_models.conftest import DATA
+from tests.nmt.nematus_models.conftest import DATA, weights_of
 from tests.nmt.nematus_models.marian_files import arrays_of, write_marian
 
 TABLES = ("encoder/embedding/embeddings", "decoder/embedding/embeddings", "decoder/output_kernel")
 
 
-def imported(folder, to):
-    run("import-marian", folder, "--to", to)
-    with np.load(to / "best.npz") as checkpoint:
-        return dict(checkpoint), json.loads((to / "config.json").read_text())
-
-
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory):
-    return imported(DATA, tmp_path_factory.mktemp("expected") / "model")
+    return weights_of(DATA, tmp_path_factory.mktemp("expected") / "model")
 
 
 @pytest.mark.parametrize("padding", [0, 1, 9])
 def test_the_weights_are_those_of_transformers_but_for_the_padding(tmp_path, expected, padding):
     """In Marian, a translation begins with zeros, and no word of the softmax is the padding."""
     folder = write_marian(DATA, tmp_path / "marian", padding=padding)
-    found, config = imported(folder, tmp_path / "model")
+    found, config = weights_of(folder, tmp_path / "model")
     weights, original = expected
     assert found.keys() == weights.keys()
     for name in set(weights) - {"state", TABLES[0], "decoder/output_bias"}:
@@ -64,7 +58,7 @@ def test_tables_are_tied_as_marian_does(tmp_path, ties, names):
         expected[name] = table + i
         arrays[name] = expected[name].T if name.endswith("out_W") else expected[name]
     folder = write_marian(DATA, tmp_path / "marian", arrays, tied_embeddings_all="false", **ties)
-    found, config = imported(folder, tmp_path / "model")
+    found, config = weights_of(folder, tmp_path / "model")
     source, target, output = names
     assert config["tie_encoder_decoder_embeddings"] == (source == target)
     assert config["tie_decoder_embeddings"] == (output == target)
@@ -79,7 +73,7 @@ def test_words_of_the_vocabulary_are_texts(tmp_path):
     others = dict(zip(("x", "l", "▁", "f"), ("no", "1_0", "null", "2.50"), strict=True))
     renamed = {others.get(piece, piece): (i + 5) % 48 for piece, i in ids.items() if i < 48}
     folder = write_marian(DATA, tmp_path / "marian", ids=renamed)
-    found, _ = imported(folder, tmp_path / "model")
+    found, _ = weights_of(folder, tmp_path / "model")
     words = load_vocabulary(tmp_path / "model" / "source.model").words
     assert words[:2] == ["</s>", "<unk>"]
     assert set(others.values()) < set(words)
@@ -109,11 +103,14 @@ def test_users_learn_that_marian_never_chooses_the_unknown_word(tmp_path, capsys
     assert len(origin["sha256"]) == 64
 
 
-def test_gelu_is_exact(tmp_path):
-    folder = write_marian(DATA, tmp_path / "marian", transformer_ffn_activation="gelu")
-    assert imported(folder, tmp_path / "model")[1]["transformer_activation"] == "gelu"
-
-
-def test_the_guided_layer_aligns(tmp_path):
-    folder = write_marian(DATA, tmp_path / "marian", transformer_guided_alignment_layer=1)
-    assert imported(folder, tmp_path / "model")[1]["transformer_alignment_layer"] == 1
+@pytest.mark.parametrize(
+    ("theirs", "name", "ours"),
+    [
+        ({"transformer_ffn_activation": "gelu"}, "transformer_activation", "gelu"),
+        ({"transformer_guided_alignment_layer": 1}, "transformer_alignment_layer", 1),
+    ],
+)
+def test_options_become_ours(tmp_path, theirs, name, ours):
+    """Gelu is the exact one; the guided layer aligns."""
+    folder = write_marian(DATA, tmp_path / "marian", **theirs)
+    assert weights_of(folder, tmp_path / "model")[1][name] == ours

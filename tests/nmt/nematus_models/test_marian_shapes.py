@@ -16,7 +16,7 @@ from nmt.system import load_system
 from nmt.text.sentencepiece_training import train_sentencepiece
 from nmt.text.vocabulary import load_vocabulary
 from tests.nmt.nematus_files import run
-from tests.nmt.nematus_models.conftest import DATA, arrays, change_json, set_json
+from tests.nmt.nematus_models.conftest import DATA, arrays, change_json, set_json, weights_of
 
 EXPECTED = json.loads((DATA / "expected.json").read_text(encoding="utf-8"))
 VOCABULARY = json.loads((DATA / "vocab.json").read_text(encoding="utf-8"))
@@ -29,12 +29,6 @@ OWN = {  # our tables -> the names of those that transformers may have beside th
     "decoder/embedding/embeddings": "model.decoder.embed_tokens.weight",
     "decoder/output_kernel": HEAD,
 }
-
-
-def weights_of(folder, to):
-    run("import-marian", folder, "--to", to)
-    with np.load(to / "best.npz") as checkpoint:
-        return dict(checkpoint), json.loads((to / "config.json").read_text())
 
 
 def costs_of(system):
@@ -210,7 +204,8 @@ def test_rows_without_a_piece_are_never_chosen_and_count_in_costs(folder, tmp_pa
 def test_positions_of_the_file_count(folder, tmp_path, kind):
     angles = np.arange(20)[:, None] * 10_000.0 ** (-np.arange(8) / (8 - (kind == "tensor2tensor")))
     table = np.concatenate([np.sin(angles), np.cos(angles)], 1, dtype="f4")
-    arrays(lambda found: found.update({"model.decoder.embed_positions.weight": table}))(folder)
+    names = [f"model.{side}.embed_positions.weight" for side in ("encoder", "decoder")]
+    arrays(lambda found: found.update(dict.fromkeys(names, table)))(folder)
     _, config = weights_of(folder, tmp_path / "model")
     assert config["transformer_positions"] == kind
 
@@ -224,7 +219,7 @@ def test_activations_have_several_names(folder, tmp_path, theirs, ours):
     assert config["transformer_activation"] == ours
 
 
-def test_the_state_of_an_optimizer_is_left_out(folder, tmp_path):
+def test_weights_of_tensorflow_are_read_without_the_state_of_an_optimizer(folder, tmp_path):
     import h5py
 
     (folder / "model.safetensors").unlink()

@@ -93,14 +93,6 @@ def test_many_threads_make_an_entry_once(cache, write_text):
     assert (len(found), write_text.calls) == (8, 1)
 
 
-def test_what_a_killed_process_left_is_removed(cache, write_text):
-    left = cache.directory / ".some.01234567.part"
-    left.mkdir()
-    folder, _ = cache.entry("some", write_text)
-    assert folder.exists()
-    assert not left.exists()
-
-
 @pytest.fixture
 def settled(monkeypatch):
     """Lets files count as old enough to be remembered."""

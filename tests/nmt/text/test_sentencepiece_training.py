@@ -149,9 +149,3 @@ def test_vocabularies_are_trained_on_strange_lines(tmp_path):
     assert vocabulary.decode(vocabulary.encode(tf.constant(["abq"]))).numpy().tolist() == [b"abq"]
     pieces = vocabulary.decode(tf.ragged.constant([[i] for i in range(2, 7)])).numpy().tolist()
     assert not set(b"".join(pieces)) - set(b"abq ")
-
-
-def test_a_text_that_is_not_utf8_is_refused_by_line(tmp_path):
-    (tmp_path / "text").write_bytes(b"ab\nsch\xf6n\n")
-    with pytest.raises(UserError, match="text, line 2 is not UTF-8"):
-        train_sentencepiece(tmp_path / "text", 7)

@@ -12,7 +12,7 @@ from backports import zstd
 from nmt.errors import UserError
 from nmt.storage.cache import Cache
 from nmt.text.dataset_cache import raw_lines, token_ids
-from nmt.text.lines import content_digests, read_blocks, read_lines, read_pieces
+from nmt.text.lines import content_digests, read_blocks, read_chunks, read_lines, read_pieces
 from nmt.text.parallel_text import ParallelText, all_shards, find_shards
 
 CHECKSUM = {zstd.CompressionParameter.checksum_flag: 1}  # as `zstd` writes it
@@ -76,6 +76,7 @@ def test_compressed_files_equal_plain_ones(write, cache, ending):
     path = write(f"text{ending}", content)
     plain = write("text", content)
     assert prepared([path], cache) == prepared([plain], cache) == list(read_lines(path))
+    assert list(read_chunks(path, 1000)) == list(read_chunks(plain, 1000))
     assert content_digests([path], cache) == content_digests([plain], cache)
 
 
@@ -95,11 +96,6 @@ def test_a_frame_may_end_inside_a_line(write, cache, size):
     path.write_bytes(b"".join(map(zstd.compress, [b"one\ntw", b"", b"o", b"\nthr", b"ee"])))
     assert b"".join(read_blocks(read_pieces(path, size), path)) == b"one\ntwo\nthree\n"
     assert prepared([path], cache) == list(read_lines(path)) == [b"one", b"two", b"three"]
-
-
-def test_an_empty_piece_is_not_the_end(tmp_path):
-    pieces = [b"one\ntw", b"", b"o\nthr", b"", b"ee", b""]
-    assert list(read_blocks(pieces, tmp_path)) == [b"one\n", b"two\n", b"three\n"]
 
 
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
