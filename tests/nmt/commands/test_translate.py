@@ -147,22 +147,6 @@ def test_a_model_whose_weights_overflow_is_named(run, tmp_path):
     assert re.search(rf"warning: {count} lines \(.*\): the weights overflow", said)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("--min_length", -1), "--min_length is -1; it must be from 0 to 10000"),
-        (("--no_repeat_ngram", 0), "--no_repeat_ngram is 0; it must be from 1 to 100"),
-        (
-            ("--min_length", 9, "--translation_maxlen", 8),
-            "--min_length is 9 and --translation_maxlen 8; give",
-        ),
-    ],
-)
-def test_a_wrong_constraint_is_a_sentence(run, words, said):
-    status, output, found = run("translate", "-m", "model", *words)
-    assert (status, output, found.count("\n"), said in found) == (2, "", 1, True)
-
-
 def test_translations_begin_with_the_lines_of_a_file(run, trained, tmp_path):
     (tmp_path / "text").write_bytes(TEXT)
     (tmp_path / "begin.gz").write_bytes(gzip.compress(b"d c\n\nb\n"))

@@ -10,18 +10,9 @@ from nmt.decoding.translator import Translator
 from nmt.model.registry import build_model
 from nmt.text.batches import pad
 from nmt.text.vocabulary import Vocabularies
-from tests.nmt.training.scripted import FILES
+from tests.nmt.training.scripted import FILES, TRANSFORMER
 
 RNN = {"embedding_size": 6, "state_size": 5}
-TRANSFORMER = {
-    "model_type": "transformer",
-    "embedding_size": 8,
-    "state_size": 8,
-    "transformer_num_heads": 2,
-    "transformer_enc_depth": 1,
-    "transformer_dec_depth": 1,
-    "transformer_ffn_hidden_size": 8,
-}
 LINES = ["a b", "d c c b a"]
 OPTIONS = DecodingOptions(beam_size=3, normalization_alpha=0.0, translation_maxlen=4)
 

@@ -1,7 +1,6 @@
 """Updates and trainers of small models."""
 
 import functools
-from pathlib import Path
 
 import keras
 import pytest
@@ -11,7 +10,6 @@ from nmt.decoding.options import DecodingOptions
 from nmt.decoding.scoring import Scorer
 from nmt.model.registry import build_model
 from nmt.storage.cache import open_cache
-from nmt.storage.checkpoints import BEST, LAST, load_checkpoint
 from nmt.text.datasets import TrainingData, ValidationData
 from nmt.text.parallel_text import ParallelText
 from nmt.text.vocabulary import Vocabularies
@@ -52,14 +50,7 @@ def make_trainer(write_lines, vocabulary):
         vocabularies = Vocabularies(vocabulary, vocabulary)
         data = TrainingData(text, vocabularies, config, open_cache())
         valid = ValidationData(ParallelText(valid_files, valid_files), vocabularies, config)
-        update = Update(model, config)
-        trainer = Trainer(update, directory, {})
-        if config.reload and not (directory / LAST).exists():
-            if config.reload_training_progress:
-                trainer.continue_from(Path(config.reload), {})
-            else:
-                load_checkpoint(Path(config.reload) / BEST, model.variables, {})
-                update.smoothed.begin()
+        trainer = Trainer(Update(model, config), directory, {})
 
         def translated(lines):
             return [(text, text == CUT) for text in translate(lines)]

@@ -22,7 +22,6 @@ from nmt.training.trainer import MOST_SKIPPED
 from nmt.training.update import Update
 from tests.nmt.outcomes import weights
 from tests.nmt.training.scripted import LINES, scripted
-from tests.parameters import slow
 
 
 @pytest.mark.slow
@@ -72,53 +71,12 @@ def test_a_resumed_run_equals_an_uninterrupted_one(make_trainer, tmp_path, inter
     assert states[0] == states[1]
 
 
-OF_TWO_WIDTHS = LINES[:30] + [f"{line} d d d d" for line in LINES[:34]]
-
-
-def test_a_training_goes_on_from_another_with_its_batches_and_validates_first(
-    make_trainer, tmp_path
-):
-    """That counts, although it is between two validations."""
-    make_trainer(tmp_path / "first", finish_after=3, lines=OF_TWO_WIDTHS)[0]()
-    options = {"reload": str(tmp_path / "first"), "reload_training_progress": True, "valid_freq": 2}
-    train, model = make_trainer(tmp_path / "model", finish_after=6, lines=OF_TWO_WIDTHS, **options)
-    progress = train()
-    assert [(each.update, each.counts) for each in progress.validations] == [
-        (3, True),
-        (4, True),
-        (6, True),
-    ]
-    assert (progress.begin, progress.update) == (3, 6)
-    make_trainer(tmp_path / "first", finish_after=6, lines=OF_TWO_WIDTHS)[0]()
-    np.testing.assert_array_equal(model.table, weights(tmp_path / "first" / LAST)[model.table.path])
-
-
-@pytest.mark.parametrize("options", [{"exponential_smoothing": 0.1}, *slow({})])
-def test_a_reloaded_model_is_what_the_first_validation_measures_and_keeps(
-    make_trainer, tmp_path, options
-):
-    make_trainer(tmp_path / "first", finish_after=3)[0]()
-    again = {"reload": str(tmp_path / "first"), "finish_after": 1}
-    first, _ = make_trainer(tmp_path / "model", scripted([1.0, 0.5]), **again, **options)[
-        0
-    ]().validations
-    (measured,) = json.loads((tmp_path / "first" / "progress.json").read_text())["validations"]
-    assert (first.update, first.valid_loss, first.train_loss) == (
-        0,
-        pytest.approx(measured["valid_loss"]),
-        0.0,
-    )
-    kept, given = (weights(tmp_path / name / "best.npz")["table"] for name in ("model", "first"))
-    np.testing.assert_array_equal(kept, given)
-
-
 def interrupted(lines):
     raise Interrupted(128 + signal.SIGTERM)
 
 
 def test_a_first_validation_that_was_interrupted_is_repeated(make_trainer, tmp_path):
-    make_trainer(tmp_path / "first", finish_after=3)[0]()
-    options = {"reload": str(tmp_path / "first"), "finish_after": 1}
+    options = {"reload": "another model", "finish_after": 1}
     with pytest.raises(Interrupted):
         make_trainer(tmp_path / "model", interrupted, **options)[0]()
     assert not (tmp_path / "model" / LAST).exists()
@@ -137,9 +95,6 @@ def test_a_training_that_has_passed_its_end_is_refused(make_trainer, tmp_path, o
     make_trainer(tmp_path / "model")[0]()
     with pytest.raises(UserError, match=f"has made 6 updates, and --{named} ends it at "):
         make_trainer(tmp_path / "model", **options)[0]()
-    again = {"reload": str(tmp_path / "model"), "reload_training_progress": True, "finish_after": 6}
-    with pytest.raises(UserError, match="6 updates, and --finish_after 6"):
-        make_trainer(tmp_path / "other", **again)[0]()  # it would make none
 
 
 def test_a_validation_that_is_saved_has_its_translations(make_trainer, tmp_path):
@@ -284,3 +239,9 @@ def test_stops_after_updates_or_epochs(make_trainer, tmp_path, options, last):
     )
     progress = train("--" + " ".join(map(str, *options.items())))
     assert progress.update == progress.validations[-1].update == last
+
+
+def test_the_best_models_are_kept_without_the_latest(make_trainer, tmp_path):
+    make_trainer(tmp_path / "model", scripted([0.9, 0.2, 0.3]), finish_after=9, keep_best=2)[0]()
+    kept = (tmp_path / "model" / "kept").iterdir()
+    assert sorted(path.name for path in kept) == ["3.npz", "9.npz"]
