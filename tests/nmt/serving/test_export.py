@@ -114,4 +114,4 @@ def test_the_service_shows_the_model_card(run, start_service, tmp_path):
         )
         assert model["card"]["sizes"]["state"] == 12
         assert model["card"]["limits"]["sentence_tokens"] == 1000
-        assert model["card"]["models"][0]["validation"]["update"] == 300
+        assert model["card"]["models"][0]["validation"]["update"] == 150
