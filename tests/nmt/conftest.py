@@ -238,7 +238,8 @@ def run(monkeypatch, capsys, tmp_path):
             status = stop.code
         return status, *capsys.readouterr()
 
-    return run
+    with restored_handlers(signal.SIGINT, signal.SIGTERM):
+        yield run
 
 
 @pytest.fixture

@@ -97,11 +97,12 @@ def _most_connections(wanted: int) -> int:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    with _address_errors(host, port):
+    with _address_errors(host, port), contextlib.ExitStack() as stack:
         family, *given, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, *given)
+        listener = stack.enter_context(socket.socket(family, *given))
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
+        stack.pop_all()
     return listener
 
 
