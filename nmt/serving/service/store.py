@@ -6,9 +6,11 @@ change, or a minute later: perhaps there was not enough memory.
 """
 
 import collections
+import errno
 import gc
 import logging
 import re
+import stat
 import time
 import weakref
 from collections.abc import Callable
@@ -36,7 +38,7 @@ class _Failure(NamedTuple):
     """Why a version cannot be served, or the folder of a model cannot be read."""
 
     why: str
-    files: Files  # those that cannot be loaded
+    files: Files | None  # those that cannot be loaded
     again: float  # when to try them again
 
 
@@ -56,7 +58,8 @@ class Store:
         self._load = load
         self._again = again
         self.served: dict[str, Served] = {}
-        self._files: dict[Path, Files] = {}  # of each version at the last look
+        # The files of each version at the last look; `None` if they cannot be read.
+        self._files: dict[Path, Files | None] = {}
         self._failures: dict[Path, _Failure] = {}
         self._dropped: list[weakref.ref] = []  # signatures of models that are not served any more
 
@@ -67,10 +70,14 @@ class Store:
             raise UserError(f"there is no folder {self.root}; {remedy}")
         self._look()
         self.refresh()
-        if not self.served:
-            failed = [failure.why for failure in self._failures.values()]
-            nothing = f"{self.root} holds no NAME/VERSION with an export, whose VERSION is a number"
-            raise UserError(failed[0] if failed else f"{nothing}; {remedy}")
+        if self.served:
+            return
+        if self.broken:
+            raise UserError(next(iter(self.broken.values())))
+        raise UserError(
+            f"{self.root} holds no NAME/VERSION with an export and a whole number as VERSION; "
+            f"{remedy}"
+        )
 
     def refresh(self) -> None:
         """Loads new versions that did not change since the last look; drops what they replace."""
@@ -108,19 +115,30 @@ class Store:
     def _look(self) -> None:
         """Looks at the files of all versions that hold an export.
 
-        A model whose folder cannot be read stays as it is, and does not hide the others.
+        Those that cannot be read do not hide the others.
         """
-        found: dict[Path, Files] = {}
+        found: dict[Path, Files | None] = {}
         for model in filter(lambda path: _NAME.fullmatch(path.name), self.root.iterdir()):
             try:
-                found |= _versions(model)
+                folders = list(model.iterdir()) if model.is_dir() else []
                 self._failures.pop(model, None)
-            except OSError as error:
-                self._fail(model, f"{model} cannot be read: {error.strerror}", ())
-                found |= {path: old for path, old in self._files.items() if path.parent == model}
+            except OSError as error:  # its versions that are served go on
+                self._fail(model, f"{model} cannot be read: {error.strerror}")
+                found |= {path: None for path in self._files if path.parent == model}
+                continue
+            for path in folders:
+                if path.name.isascii() and path.name.isdecimal():
+                    try:
+                        if any((path / name).is_file() for name in MODEL_FILES):
+                            found[path] = _files(path)
+                            if path in self._failures and not self._failures[path].files:
+                                del self._failures[path]  # it can be read again
+                    except OSError as error:
+                        found[path] = None
+                        self._fail(path, f"{path} cannot be read: {error.strerror}")
         self._files = found
 
-    def _fail(self, path: Path, why: str, files: Files) -> None:
+    def _fail(self, path: Path, why: str, files: Files | None = None) -> None:
         """Notes why something is refused, and logs it if that is new."""
         if path not in self._failures or self._failures[path].why != why:
             _log.error("%s", why)
@@ -131,19 +149,19 @@ class Store:
         files = self._files[path]
         number = int(path.name)
         # A reference to what is served would keep its model in memory.
-        is_served = name in self.served and self.served[name].version == number
-        if is_served and self.served[name].files == files:
+        current = self.served[name].version if name in self.served else None
+        if number == current and files == self.served[name].files:
             self._failures.pop(path, None)
             return True
         failure = self._failures.get(path)
         is_waiting = failure and failure.files == files and time.monotonic() < failure.again
-        if is_waiting or not is_settled:
-            return is_served  # while its files change, what is in memory goes on
+        if files is None or is_waiting or not is_settled:
+            return number == current  # while its files change, what is in memory goes on
         try:
             model = self._load(path)
         except UserError as error:
             self._fail(path, str(error), files)
-            return is_served
+            return number == current
         self._failures.pop(path, None)
         self._replace(name, Served(number, model, files))
         return True
@@ -178,20 +196,12 @@ class Store:
         self._dropped = alive
 
 
-def _versions(model: Path) -> dict[Path, Files]:
-    """Returns the files of each version of a model that holds an export."""
-    found = {}
-    for path in model.iterdir() if model.is_dir() else ():
-        is_version = path.name.isascii() and path.name.isdecimal()
-        if is_version and any((path / name).is_file() for name in MODEL_FILES):
-            found[path] = _files(path)
-    return found
-
-
 def _files(path: Path) -> Files:
-    """Returns the files of a folder."""
+    """Returns the files of a folder; refuses a pipe, whose reading would never end."""
     found = []
     for file in path.rglob("*"):
         entry = file.stat() if file.exists() else file.lstat()  # a link to nothing
+        if stat.S_IFMT(entry.st_mode) not in (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK):
+            raise OSError(errno.EINVAL, f"{file.relative_to(path)} is a pipe or a device")
         found.append((str(file.relative_to(path)), entry.st_size, entry.st_mtime_ns))
     return tuple(sorted(found))

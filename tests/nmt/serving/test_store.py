@@ -1,12 +1,10 @@
 """New, broken and vanished versions, while requests go on."""
 
-import contextlib
 import gc
 import os
 import shutil
 import threading
 import weakref
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import tensorflow as tf
@@ -16,23 +14,29 @@ from nmt.serving.service.store import Store
 from tests.nmt.serving.toy import until, write_toy
 
 
-@contextlib.contextmanager
-def callers(service, count):
-    """Sends requests one after the other from threads; yields what comes back."""
-    found = []
-    stop = threading.Event()
+class Callers:
+    """Threads that send requests one after the other and note what comes back."""
 
-    def call(i):
-        while not stop.is_set():
-            found.append((i, *service.predict({"inputs": [f"caller {i}"]})))
+    def __init__(self, service, count):
+        self._service = service
+        self._go = True
+        self.found = []
+        self._threads = [threading.Thread(target=self._call, args=(i,)) for i in range(count)]
 
-    with ThreadPoolExecutor(count) as threads:
-        calls = threads.map(call, range(count))
-        try:
-            yield found
-        finally:
-            stop.set()
-    list(calls)  # raises their errors
+    def _call(self, i):
+        while self._go:
+            status, answer = self._service.predict({"inputs": [f"caller {i}"]})
+            self.found.append((i, status, answer))
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._go = False
+        for thread in self._threads:
+            thread.join()
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +68,7 @@ def test_versions_come_and_go_without_a_failed_request(models, toy, newer, start
     (models / "toy" / ".2.0123abcd.part").mkdir()  # an export that is being written
     (models / "not a model").mkdir()
     service = start_service(models)
-    with callers(service, 4) as answers:
+    with Callers(service, 4) as callers:
         # A version whose files come one after the other is loaded when they are all there.
         partial = models / "toy" / "3"
         partial.mkdir()
@@ -75,8 +79,8 @@ def test_versions_come_and_go_without_a_failed_request(models, toy, newer, start
         assert service.predict({"inputs": ["a"]})[1]["outputs"]["translations"] == ["A?"]
         os.rename(shutil.copytree(toy, tmp_path / "whole"), models / "toy" / "5")
         until(lambda: version_of(service) == {"5": "AVAILABLE"})
-    assert len(answers) > 20
-    for caller, status, answer in answers:
+    assert len(callers.found) > 20
+    for caller, status, answer in callers.found:
         assert status == 200
         assert answer["outputs"]["translations"][0] in (f"CALLER {caller}!", f"CALLER {caller}?")
     shutil.copytree(toy, models / "other" / "1")
@@ -129,6 +133,29 @@ def test_a_version_with_a_broken_link_does_not_affect_others(models, toy):
     store.refresh()
     assert served(store) == {"toy": 3, "other": 2}
     assert set(store.broken) == {("toy", 4)}
+
+
+@pytest.mark.parametrize(
+    "odd", ["assets.extra/model.json", "assets.extra/tf_serving_warmup_requests", "variables/more"]
+)
+@pytest.mark.parametrize(
+    "make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "device"]
+)
+def test_a_version_with_a_pipe_or_a_device_is_refused_and_does_not_hold_up_others(
+    models, newer, odd, make
+):
+    shutil.copytree(newer, models / "toy" / "2")
+    file = models / "toy" / "2" / odd
+    file.parent.mkdir(exist_ok=True)
+    make(file)
+    store = opened(models)
+    store.refresh()
+    assert (served(store), set(store.broken)) == ({"toy": 1}, {("toy", 2)})
+    assert f"{odd} is a pipe or a device" in store.broken["toy", 2]
+    file.unlink()
+    store.refresh()
+    store.refresh()
+    assert (served(store), store.broken) == ({"toy": 2}, {})
 
 
 @pytest.mark.parametrize("again, expected", [(0.0, 2), (60.0, 1)])
