@@ -48,6 +48,10 @@ def find_shards(patterns: list[str], output: str) -> list[Shard]:
                     f"{shard.source} is a folder; give files, or a pattern in quotes: "
                     f"'{shard.source}/*'"
                 )
+            if shard.name == FOLDER:
+                raise UserError(
+                    f"{shard.source} has the name of a folder that the job makes; rename it"
+                )
             if shard.name.endswith(_UNREADABLE):
                 raise UserError(f"{shard.source} cannot be read; give plain text or .gz files")
     for pattern in patterns:
