@@ -47,10 +47,12 @@ class ConnectionLimit:
             self._busy.add(connection)
             return
         self._idle[connection] = None
-        oldest = next(iter(self._idle))
-        if oldest is not connection and len(self._idle) + len(self._busy) > self._most:
-            del self._idle[oldest]
-            oldest.transport.abort()
+        *others, _ = self._idle
+        if others and len(self._idle) + len(self._busy) > self._most:
+            # A client that reads a response now is ended last.
+            ended = min(others, key=lambda each: each.transport.get_write_buffer_size() > 0)
+            del self._idle[ended]
+            ended.transport.abort()
 
     def pause(self, parts: int) -> float:
         """Returns the seconds to wait after parsing this many chunks and headers."""
