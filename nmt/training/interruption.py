@@ -70,7 +70,7 @@ def interruptible(function: Callable[[], Any], received: list[int]) -> Any:
             errors.append(error)
 
     thread = threading.Thread(target=run, daemon=True)
-    _threads.append(thread)
+    _threads[:] = [*filter(threading.Thread.is_alive, _threads), thread]
     thread.start()
     while thread.is_alive():
         thread.join(_LOOK_EVERY)

@@ -215,8 +215,10 @@ class Trainer:
 
     def _scores(self, validate: Callable[[], Measured], received: list[int]) -> Measured:
         """Validates on the chief and broadcasts the scores. Translations and notes stay there."""
-        found = interruptible(validate, received) if self._replicas.is_chief else None
-        self._stop_together(received)
+        is_chief = self._replicas.is_chief
+        found = interruptible(validate, received) if is_chief else None
+        # A signal to another process waits until the validation is recorded.
+        self._stop_together(received if is_chief and found is None else [])
         scores, translations, notes = found or (dict.fromkeys(SCORES, 0.0), (), ())
         of_chief = self._replicas.from_chief(list(map(scores.get, SCORES)))
         return scores | dict(zip(SCORES, of_chief, strict=True)), translations, notes

@@ -58,7 +58,7 @@ class Service:
         self._store = store
         self._limits = limits
         self._batcher = Batcher(limits)
-        self._bodies = Budget(limits.bodies)  # bytes that arrive, wait or are computed
+        self._bodies = Budget(limits.bodies)  # bytes of large bodies, from arrival to result
         self._unread = Budget(limits.unread)
         # One thread: only one runs Python at a time, and each delays the event loop.
         self._large = ThreadPoolExecutor(1, thread_name_prefix="json")
@@ -232,7 +232,7 @@ class Service:
         async for part in request.stream():
             length += len(part)
             if length <= limit:
-                # Small bodies are never refused; the number of connections limits them.
+                # The number of connections limits small bodies.
                 take(len(part) if length > _LARGE else 0)
                 parts.append(part)
             elif length > limit * _READ_BEFORE_413:
