@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 # Units of a model. A decoding step of a smaller one takes longer with oneDNN, because calling it
-# costs more than the products. By default, TensorFlow has it on newer processors alone.
+# costs more than the products. TensorFlow itself switches it on for newer processors only.
 LARGE = 512
 
 

@@ -148,7 +148,6 @@ def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
             "translate -m nowhere --seed 3",
             "nmt: --seed has no effect with --translation_strategy beam_search",
         ),
-        ("translate -m one -m two", "nmt: one holds no model"),
         (
             "translate --modle nowhere",
             "translate: the following arguments are required: -m/--model",

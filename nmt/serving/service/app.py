@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-import anyio
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     Counter,
@@ -58,7 +57,7 @@ class Service:
         self._store = store
         self._limits = limits
         self._batcher = Batcher(limits)
-        self._bodies = Budget(limits.bodies)  # bytes of large bodies, from arrival to result
+        self._bodies = Budget(limits.bodies)  # bytes that arrive, wait or are computed
         self._unread = Budget(limits.unread)
         # One thread: only one runs Python at a time, and each delays the event loop.
         self._large = ThreadPoolExecutor(1, thread_name_prefix="json")
@@ -163,7 +162,8 @@ class Service:
         try:
             model = self._find(request).model
             label = request.path_params["name"]
-            with self._bodies.share() as take:
+            # Small bodies are not counted: the number of connections limits them.
+            with self._bodies.share(free=_LARGE) as take:
                 body = await self._body(request, take)
                 response, rows = await self._answer(request, body, model, end)
             status = 200
@@ -214,11 +214,10 @@ class Service:
         if known > limit * _READ_BEFORE_413 or (known > limit and "expect" in request.headers):
             raise rest.too_large(limit)
         try:
-            with anyio.fail_after(self._limits.deadline):
-                body = await self._read(request, take)
+            body = await asyncio.wait_for(self._read(request, take), self._limits.deadline)
         except ClientDisconnect:
             raise Refused(499, "the client left") from None
-        except TimeoutError:
+        except (asyncio.TimeoutError, TimeoutError):
             raise Refused(408, "the body of the request did not arrive in time", _CLOSE) from None
         if coding == "gzip":
             body = await self._aside(limit, rest.unpack, body, limit)
@@ -232,8 +231,7 @@ class Service:
         async for part in request.stream():
             length += len(part)
             if length <= limit:
-                # The number of connections limits small bodies.
-                take(len(part) if length > _LARGE else 0)
+                take(len(part))
                 parts.append(part)
             elif length > limit * _READ_BEFORE_413:
                 break

@@ -30,7 +30,7 @@ class Limits:
     chunks: int = 2048  # in the body of a request
     body: int = 1 << 20  # bytes in the body of a request
     values: int = 1 << 16  # commas, colons and opening brackets in a request
-    bodies: int = 16 << 20  # bytes of all large bodies that arrive, wait or are computed
+    bodies: int = 16 << 20  # bytes of all bodies that arrive, wait or are computed
     head_timeout: float = 10.0  # seconds to send the line and headers of a request
     deadline: float = 30.0  # seconds to compute a request, and to read each MiB of a response
     unread: int = 256 << 20  # bytes of responses that clients have not read yet
@@ -62,16 +62,21 @@ class Budget:
         self.used = 0
 
     @contextmanager
-    def share(self) -> Iterator[Callable[[int], None]]:
-        """Yields a function that takes more of the budget. The context gives all of it back."""
+    def share(self, free: int = 0) -> Iterator[Callable[[int], None]]:
+        """Yields a function that takes more of the budget, after the first `free` of it.
+
+        The context gives all of it back.
+        """
         taken = 0
 
         def take(size: int) -> None:
-            nonlocal taken
-            if self.used + size > self.most:
+            nonlocal free, taken
+            counted = max(0, size - free)
+            free = max(0, free - size)
+            if self.used + counted > self.most:
                 raise Refused(429, "the queue is full; try again later", {"Retry-After": "1"})
-            self.used += size
-            taken += size
+            self.used += counted
+            taken += counted
 
         try:
             yield take

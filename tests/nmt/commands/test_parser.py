@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from nmt.commands.options import train
+from nmt.commands.options import average, train
 from nmt.config import Config, make_config, read_options
 from tests.nmt.required_options import REQUIRED
 
@@ -128,6 +128,13 @@ def test_every_option_is_on_the_command_line_with_help_and_both_spellings():
 
 def test_options_not_given_are_absent():
     assert parse() == {}
+
+
+def test_models_may_be_given_one_by_one():
+    parser = argparse.ArgumentParser()
+    average(parser)
+    found = parser.parse_args(["-m", "one", "two", "-m", "three", "--best", "1", "--to", "to"])
+    assert found.model == [Path("one"), Path("two"), Path("three")]
 
 
 @pytest.mark.parametrize(

@@ -20,14 +20,19 @@ def send(port, data):
     return 0
 
 
-def send_again_and_again(port, data, callers, seconds):
-    """Sends a request on this many connections at a time, in a process for this alone."""
+def send_again_and_again(port, data, expected, callers, seconds):
+    """Sends a request on this many connections at a time, in a process for this alone.
+
+    At least one must get the expected status, or 429 for many large bodies.
+    """
     os.nice(5)  # else they would take the cores of the service, as other machines do not
     end = time.monotonic() + seconds
 
     def call(_):
+        statuses = set()
         while time.monotonic() < end:
-            send(port, data)
+            statuses.add(send(port, data))
+        return statuses
 
     with concurrent.futures.ThreadPoolExecutor(callers) as threads:
-        list(threads.map(call, range(callers)))
+        assert {expected, 429} & set().union(*threads.map(call, range(callers)))

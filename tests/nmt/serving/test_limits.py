@@ -77,7 +77,7 @@ def slowest(ask, seconds):
 @pytest.mark.parametrize("callers", [8, 64])
 @pytest.mark.parametrize("kind", KINDS)
 def test_others_are_answered_meanwhile(service, kind, callers):
-    arguments = (service.port, KINDS[kind][0], callers, 7)
+    arguments = (service.port, *KINDS[kind], callers, 7)
     context = multiprocessing.get_context("forkserver")
     process = context.Process(target=send_again_and_again, args=arguments)
     process.start()
