@@ -2,6 +2,7 @@
 them."""
 
 import json
+import signal
 import sys
 from pathlib import Path
 from unittest import mock
@@ -10,13 +11,16 @@ import numpy as np
 import tensorflow as tf
 
 from nmt.__main__ import main
+from nmt.training.interruption import restored_handlers
 
 DATA = Path(__file__).parents[1] / "data" / "nematus"
 
 
 def run(*arguments):
-    """Runs a command."""
-    with mock.patch.object(sys, "argv", ["nmt", *map(str, arguments)]):
+    """Runs a command. The handlers of signals stay as they were, also for fixtures of a module."""
+    words = ["nmt", *map(str, arguments)]
+    handlers = restored_handlers(signal.SIGINT, signal.SIGTERM)
+    with handlers, mock.patch.object(sys, "argv", words):
         main()
 
 

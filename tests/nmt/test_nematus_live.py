@@ -11,16 +11,14 @@ patched, all kinds are compared.
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pytest
 import sentencepiece
 
-from nmt.__main__ import main
 from nmt.normalization import KINDS
+from tests.nmt.nematus_files import run as ours
 
 CHECKOUT = os.environ.get("NEMATUS")
 PYTHON = os.environ.get("NEMATUS_PYTHON")
@@ -102,11 +100,6 @@ def nematus(folder, script, *arguments):
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
-
-
-def ours(*arguments):
-    with mock.patch.object(sys, "argv", ["nmt", *map(str, arguments)]):
-        main()
 
 
 @pytest.fixture(scope="module", params=MODELS)

@@ -12,6 +12,7 @@ from nmt.training.interruption import deferred_signals, interruptible, restored_
 
 @pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
 def test_a_later_ctrl_c_takes_effect_at_once(first):
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.raises(KeyboardInterrupt), deferred_signals():
         os.kill(os.getpid(), first)
         os.kill(os.getpid(), signal.SIGINT)
