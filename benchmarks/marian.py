@@ -7,7 +7,9 @@ import subprocess
 import time
 from pathlib import Path
 
-UPDATE = re.compile(r" : Up\. \d+ : ")  # a line of the log after each update
+# Lines of the log.
+BEGIN = re.compile("Training started")
+UPDATE = re.compile(r" : Up\. \d+ : ")
 
 
 class Marian:
@@ -15,15 +17,20 @@ class Marian:
 
     def __init__(self, command):
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self._run_to(BEGIN)
 
     def ask(self, _):
         """Lets it make an update and returns the seconds."""
         begun = time.perf_counter()
         self._process.send_signal(signal.SIGCONT)
+        self._run_to(UPDATE)
+        return time.perf_counter() - begun
+
+    def _run_to(self, expected):
         for line in self._process.stderr:
-            if UPDATE.search(line):
+            if expected.search(line):
                 self._process.send_signal(signal.SIGSTOP)
-                return time.perf_counter() - begun
+                return
         raise RuntimeError("Marian has ended")
 
     def __enter__(self):

@@ -75,8 +75,8 @@ def _plot(figure: Figure, judged: Sequence[Judged]) -> None:
 
 def draw_differences(axes: Axes, judged: Sequence[Judged]) -> None:
     """Draws each seed, the 95% interval, the 90% interval, and the margin of each difference."""
-    axes.axvline(0, color="black", linewidth=0.6)
     for at, each in enumerate(judged):
+        axes.vlines(0, at - 0.12, at + 0.45, color="black", linewidth=0.6)  # below the label
         asked = each.question
         known = each.interval is not None
         if asked.margin:
