@@ -2,7 +2,6 @@
 
 import argparse
 import importlib.metadata
-import importlib.util
 import math
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,6 @@ _WARMUP = (3, 8, 20)  # tokens in the sentences of the warm-up requests
 
 def run(arguments: argparse.Namespace) -> None:
     is_ctranslate2 = arguments.format == "ctranslate2"
-    if is_ctranslate2 and importlib.util.find_spec("ctranslate2") is None:
-        raise UserError("--format ctranslate2 needs `pip install -e '.[ctranslate2]'`")
     if arguments.compute_type and not is_ctranslate2:
         raise UserError("--compute_type is that of --format ctranslate2; leave it out, or add this")
     options = DecodingOptions.among(vars(arguments))

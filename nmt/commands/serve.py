@@ -7,20 +7,14 @@ import os
 import sys
 
 from ..decoding.batch_parallel import use_cores_for_batches, workers
-from ..errors import UserError
+from ..serving.service.access import Access, read_key
+from ..serving.service.limits import Limits
+from ..serving.service.loaded_model import load_export
+from ..serving.service.server import serve
+from ..serving.service.store import Store
 
 
 def run(arguments: argparse.Namespace) -> None:
-    try:
-        from ..serving.service.access import Access, read_key
-        from ..serving.service.limits import Limits
-        from ..serving.service.loaded_model import load_export
-        from ..serving.service.server import serve
-        from ..serving.service.store import Store
-    except ModuleNotFoundError as error:
-        raise UserError(
-            f"{error.name} is missing; `pip install -e '.[serving]'` brings it"
-        ) from None
     use_cores_for_batches(arguments.workers)
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.WARNING)
     logging.getLogger("serve").setLevel(logging.INFO)
