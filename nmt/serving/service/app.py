@@ -31,6 +31,7 @@ from .store import Served, Store
 
 _LOOK_EVERY = 1.0  # seconds between two looks for new versions
 _LARGE = 10_000  # bytes of a request, or values of a response, that are handled in a thread
+_LONGEST_REST = 0.05  # seconds
 # A body is read to this many times the limit, so that the client gets the answer and no reset.
 _READ_BEFORE_413 = 8
 _CLOSE = {"Connection": "close"}
@@ -182,10 +183,12 @@ class Service:
         """Returns the response to a request, and its number of rows."""
         prediction = await self._aside(len(body), rest.parse, body, model, self._limits)
         signature = prediction.signature
-        # TensorFlow may be busy with other inputs, so the event loop does not wait for it.
-        counting = self._counting if len(body) <= _LARGE else self._large
-        loop = asyncio.get_running_loop()
-        cost = await loop.run_in_executor(counting, model.cost, signature, prediction.inputs)
+        if len(body) > _LARGE:
+            cost = await self._aside(len(body), model.cost, signature, prediction.inputs)
+        else:  # TensorFlow may be busy with other inputs, so the event loop does not wait for it
+            cost = await asyncio.get_running_loop().run_in_executor(
+                self._counting, model.cost, signature, prediction.inputs
+            )
         most = self._limits.tokens
         if cost > most:
             raise Refused(
@@ -264,8 +267,20 @@ class Service:
         """Returns the result of a function. Large work is done in a thread, so others go on."""
         if size <= _LARGE:
             return function(*arguments)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._large, function, *arguments)
+        return await asyncio.get_running_loop().run_in_executor(
+            self._large, _with_rest, function, *arguments
+        )
+
+
+def _with_rest(function: Callable[..., Result], *arguments: Any) -> Result:
+    """Returns the result of a function after a pause as long as its work: the event loop, which
+    stands still whenever it lets this thread run, gets half of the time.
+    """
+    begun = time.thread_time()
+    try:
+        return function(*arguments)
+    finally:
+        time.sleep(min(_LONGEST_REST, time.thread_time() - begun))
 
 
 async def _left(request: Request) -> None:

@@ -180,7 +180,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._request_timer = _stopped(self._request_timer)
         self._response_timer = _stopped(self._response_timer)
-        super().connection_lost(exc)
+        super().connection_lost(None)  # uvicorn keeps one with an error for timeout_keep_alive
         self.lost.set()
         self.limit.update(self)
 

@@ -8,7 +8,6 @@ import base64
 import contextlib
 import json
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple, NoReturn
@@ -131,7 +130,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """
     found = dict(pairs)
     if len(found) < len(pairs):
-        ((key, _),) = Counter(key for key, _ in pairs).most_common(1)
+        key = next(key for (key, _), own in zip(pairs, (*found, None), strict=False) if key != own)
         _refuse(f"an object has the key {_short(key)} twice")
     return found
 

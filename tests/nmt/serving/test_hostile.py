@@ -10,6 +10,8 @@ import time
 
 import pytest
 
+from tests.nmt.serving.toy import until
+
 PREDICT = b"/v1/models/toy:predict"
 CLOSE = b"Connection: close\r\n"
 CHUNKED = b"Transfer-Encoding: chunked\r\n"
@@ -261,10 +263,7 @@ def test_a_client_that_reads_nothing_is_cut_off_and_one_that_reads_slowly_is_not
         ask_for_much(service.port, words, CLOSE) as slow,
     ):
         assert read(slow, 0.5) > 4 * words**2
-        end = time.monotonic() + 120
-        while "a client does not read its response" not in service.log.read_text():
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        until(lambda: "a client does not read its response" in service.log.read_text(), 120)
         assert read(silent, 0) < 4 * words**2
     assert service.log.read_text().count("a client does not read") == 1
     assert service.get("/healthz")[0] == 200

@@ -8,12 +8,14 @@ import select
 import socket
 import time
 import tracemalloc
+from pathlib import Path
 
 import pytest
 
 from nmt.serving.service.limits import Refused
 from nmt.serving.service.rest import unpack
 from tests.nmt.serving.sending import send, send_again_and_again
+from tests.nmt.serving.test_load import memory
 from tests.nmt.serving.toy import POST, until
 
 CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -62,14 +64,20 @@ def test_ten_times_a_limit_is_refused(service, kind):
     assert service.predict({"inputs": ["a"]})[0] == 200
 
 
-def slowest(ask, seconds):
-    """Returns the seconds of the longest of the requests that are sent within a time."""
+def own_time(service):
+    """Returns the time of a clock that stands still while the event loop waits for a core."""
+    waited = Path(f"/proc/{service.process.pid}/schedstat").read_text().split()[1]
+    return time.monotonic() - int(waited) / 1e9
+
+
+def slowest(ask, clock=time.monotonic):
+    """Returns the seconds of the longest of the requests that are sent within 3 seconds."""
     longest = 0.0
-    end = time.monotonic() + seconds
+    end = time.monotonic() + 3
     while time.monotonic() < end:
-        begun = time.monotonic()
+        begun = clock()
         assert ask()[0] == 200
-        longest = max(longest, time.monotonic() - begun)
+        longest = max(longest, clock() - begun)
     return longest
 
 
@@ -77,17 +85,21 @@ def slowest(ask, seconds):
 @pytest.mark.parametrize("callers", [8, 64])
 @pytest.mark.parametrize("kind", KINDS)
 def test_others_are_answered_meanwhile(service, kind, callers):
-    arguments = (service.port, *KINDS[kind], callers, 7)
+    arguments = (service.port, *KINDS[kind], callers, 10)
     context = multiprocessing.get_context("forkserver")
     process = context.Process(target=send_again_and_again, args=arguments)
     process.start()
     time.sleep(0.5)
-    health = slowest(lambda: service.get("/healthz"), 3)
-    small = slowest(lambda: service.predict({"inputs": ["a"]}), 3)
+    health = slowest(lambda: service.get("/healthz"))
+    own = slowest(lambda: service.get("/healthz"), lambda: own_time(service))
+    small = slowest(lambda: service.predict({"inputs": ["a"]}))
     process.join()
-    print(f"{kind}: /healthz took at most {health:.3f} s, a small request {small:.3f} s")
+    print(
+        f"{kind}: /healthz took at most {health:.3f} s ({own:.3f} s beside waiting for a core), "
+        f"a small request {small:.3f} s"
+    )
     assert process.exitcode == 0
-    assert max(health, small) < 1
+    assert own < 0.2 and max(health, small) < 1
 
 
 def test_bodies_that_wait_are_bounded_together_and_given_back(service):
@@ -105,6 +117,15 @@ def test_bodies_that_wait_are_bounded_together_and_given_back(service):
     until(lambda: send(service.port, with_length(b" " * MIB)) == 400)
     for _ in range(17):
         assert send(service.port, with_length(b" " * MIB)) == 400
+
+
+def test_connections_that_break_off_are_forgotten(service):
+    """Clients that close with unread data, which resets a connection."""
+    start = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+    before = memory(service.process)
+    for _ in range(1000):
+        assert send(service.port, start + b"X: %s\r\n\r\n" % (b"a" * 8000)) == 200
+    assert memory(service.process) < before + 3
 
 
 def test_rows_are_counted_before_their_values_are_read(service):
@@ -141,17 +162,13 @@ def test_the_status_of_each_request_is_counted(service):
     assert [after[status] - before[status] for status in wanted] == [3, 2, 1, 1]
 
 
-def test_gzip_is_unpacked(service):
-    packed = gzip.compress(b'{"inputs": ["a"]}')
+def test_gzip_is_unpacked_and_a_byte_order_mark_skipped(service):
+    packed = gzip.compress(b'\xef\xbb\xbf{"inputs": ["a"]}')
     for body, status in ((packed, 200), (packed[:-1], 400), (packed * 2, 400), (b"{}", 400)):
         headers = {"Content-Encoding": "gzip"}
         found, _, answer = service.request("POST", "/v1/models/toy:predict", body, headers)
         assert found == status
         assert b'"A!"' in answer if status == 200 else b"gzip" in answer
-
-
-def test_a_byte_order_mark_is_skipped(service):
-    assert service.post("/v1/models/toy:predict", b'\xef\xbb\xbf{"inputs": ["a"]}')[0] == 200
 
 
 def test_refused_requests_write_few_lines(service):
