@@ -5,6 +5,7 @@
 
 import collections
 import concurrent.futures
+import itertools
 import os
 import random
 import re
@@ -45,10 +46,6 @@ def test_a_minute_of_callers_beside_hostile_clients(run, toy, start_service, tmp
     expected = dict(zip(lines, answer["outputs"]["translations"], strict=True))
     before = memory(service.process)
     end = time.monotonic() + SECONDS
-    statuses = collections.Counter()
-    seconds = []
-    wrong = 0
-    rows = 0
 
     def call(i):
         draw = random.Random(i)
@@ -57,11 +54,10 @@ def test_a_minute_of_callers_beside_hostile_clients(run, toy, start_service, tmp
             texts = draw.choices(lines, k=draw.randrange(1, 5))
             begun = time.monotonic()
             status, answer = service.predict({"inputs": texts}, "demo")
-            taken = time.monotonic() - begun
             right = status != 200 or answer["outputs"]["translations"] == [
                 expected[text] for text in texts
             ]
-            found.append((status, len(texts), taken, right))
+            found.append((status, len(texts), time.monotonic() - begun, right))
         return found
 
     def attack(i):
@@ -77,24 +73,25 @@ def test_a_minute_of_callers_beside_hostile_clients(run, toy, start_service, tmp
         calls = [threads.submit(call, i) for i in range(CALLERS)]
         time.sleep(SECONDS / 4)
         settled = memory(service.process)
-        for caller in calls:
-            for status, count, taken, right in caller.result():
-                statuses[status] += 1
-                if status == 200:
-                    seconds.append(taken)
-                    rows += count
-                    wrong += not right
+        found = list(itertools.chain.from_iterable(caller.result() for caller in calls))
         hostile = sum(each.result() for each in attacks)
     assert service.get("/healthz")[0] == 200
     after = memory(service.process)
+    statuses = collections.Counter(status for status, *_ in found)
+    wrong = sum(not right for *_, right in found)
+    good = [(count, taken) for status, count, taken, _ in found if status == 200]
+    rows = sum(count for count, _ in good)
+    seconds = [taken for _, taken in good]
     p50 = statistics.median(seconds)
     p95 = statistics.quantiles(seconds, n=20)[-1]
-    print(f"| rows answered, wrong ones among them | {rows:,}, {wrong} |")
     counts = ", ".join(f"{status}: {n:,}" for status, n in sorted(statuses.items()))
-    print(f"| responses by status | {counts} |")
-    print(f"| hostile requests | {hostile:,} |")
-    print(f"| p50, p95 of good requests | {1000 * p50:,.0f} ms, {1000 * p95:,.0f} ms |")
-    print(f"| MiB before, after a quarter, at the end | {before:,}, {settled:,}, {after:,} |")
+    print(
+        f"| rows answered, wrong ones among them | {rows:,}, {wrong} |\n"
+        f"| responses by status | {counts} |\n"
+        f"| hostile requests | {hostile:,} |\n"
+        f"| p50, p95 of good requests | {1000 * p50:,.0f} ms, {1000 * p95:,.0f} ms |\n"
+        f"| MiB before, after a quarter, at the end | {before:,}, {settled:,}, {after:,} |"
+    )
     assert (wrong, "Traceback" in service.log.read_text()) == (0, False)
     assert rows > 0 and not any(status >= 500 for status in statuses)
     assert SECONDS < LONG or after <= 1.05 * settled

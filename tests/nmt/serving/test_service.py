@@ -54,13 +54,6 @@ def test_callers_who_send_one_request_after_the_other_share_all_batches(service)
     assert service.metric("nmt_batch_rows_count") - batches < 15
 
 
-def test_a_request_larger_than_a_batch_gets_all_its_rows(service):
-    texts = [f"text {i}" for i in range(100)]
-    assert service.predict({"inputs": texts})[1]["outputs"]["translations"] == [
-        f"{text.upper()}!" for text in texts
-    ]
-
-
 def answer_and_slowest(service, value):
     """Returns the answer to a request, and what part of its time `/healthz` took at most."""
     start = time.monotonic()
