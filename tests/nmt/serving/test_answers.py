@@ -73,14 +73,17 @@ def test_a_connection_that_a_client_resets_is_forgotten():
     )
 
     async def work():
-        server = await asyncio.get_running_loop().create_server(connect, "127.0.0.1", 0)
-        get = asyncio.to_thread(
-            sending.send, server.sockets[0].getsockname()[1], b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
-        )
-        assert await get == 200
-        while state.connections:
-            await asyncio.sleep(0.01)
-        gc.collect()
-        assert not any(type(each) is Connection for each in gc.get_objects())
+        async with await asyncio.get_running_loop().create_server(
+            connect, "127.0.0.1", 0
+        ) as server:
+            port = server.sockets[0].getsockname()[1]
+            assert (
+                await asyncio.to_thread(sending.send, port, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+                == 200
+            )
+            while state.connections:
+                await asyncio.sleep(0.01)
+            gc.collect()
+            assert not any(type(each) is Connection for each in gc.get_objects())
 
     asyncio.run(work())

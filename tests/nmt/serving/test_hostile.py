@@ -53,7 +53,7 @@ def answered(port, parts, pause=0.0):
     Returns the answer, which must come.
     """
     found = exchange(port, parts, pause, leave=False)
-    assert found[:12] in [b"HTTP/1.1 %d" % status for status in (200, 400, 404, 405, 413)], (
+    assert found[:12] in [b"HTTP/1.1 %d" % status for status in (200, 400, 404, 405, 413, 429)], (
         found[:100],
         parts[0],
     )
