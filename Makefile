@@ -35,6 +35,9 @@ oldest_PACKAGES := keras==3.9.2 tensorflow==2.16.2
 jax_BACKEND := jax
 torch_BACKEND := torch
 
+# Make would delete these marks, and install everything again.
+.PRECIOUS: .venv-%/installed
+
 .venv-%/installed: setup.cfg pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-$*
 	.venv-$*/bin/pip install --quiet --upgrade pip setuptools
