@@ -215,7 +215,7 @@ PREREGISTRATIONS = {  # by the names of their kept reports
             "RMSNorm's higher loss."
         ),
         text=(
-            "The training loss is in nats a unit, with smoothed labels and dropout, over the "
+            "The training loss is in nats per token, with smoothed labels and dropout, over the "
             "updates 2,001 to 3,000. A claim is shown if the difference is shown and below 0; "
             "above 0, the verdict is the opposite."
         ),
@@ -242,7 +242,7 @@ PREREGISTRATIONS = {  # by the names of their kept reports
             "the model lack biases?"
         ),
         text=(
-            "The training loss is in nats a unit, with smoothed labels and dropout, over the "
+            "The training loss is in nats per token, with smoothed labels and dropout, over the "
             "updates 2,001 to 3,000. Both claims are one-sided t tests against the margin."
         ),
         questions=partial(_on_training_loss, _BIASES_CLAIMS, _BIASES_CONTRASTS, 0.005),

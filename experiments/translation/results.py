@@ -49,7 +49,7 @@ class Result(NamedTuple):
 
     @property
     def valid_loss(self) -> float:
-        """The lowest loss of a validation, in nats a unit."""
+        """The lowest loss of a validation, in nats per token."""
         return min(each["valid_loss"] for each in self.log["validations"])
 
     @property
