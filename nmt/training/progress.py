@@ -137,7 +137,6 @@ class Progress:
                 raise TypeError(f"{type(state).__name__} in place of an object")
             validations = tuple(_checked(Validation, each) for each in state.get("validations", ()))
             state = {**state, "validations": validations}
-            state.pop("batch", None)  # older files repeat the number of the update
             return _checked(cls, state)
         except (TypeError, ValueError) as error:
             raise UserError(f"the saved progress of the training is damaged: {error}") from None
