@@ -51,7 +51,14 @@ def sample(
     rows = batch * samples
     longest = tf.maximum(tf.reduce_max(limits), 0)
     limits = tf.repeat(limits, samples)
-    uniforms = _uniforms(options.seed, numbers, [longest + 1, samples])
+    uniforms = tf.map_fn(  # [batch, time, samples]; a longer time only adds numbers
+        lambda number: tf.random.stateless_uniform(
+            [longest + 1, samples], tf.stack([options.seed, number]), alg="philox"
+        ),
+        numbers,
+        fn_output_signature=tf.float32,
+    )
+    uniforms = tf.reshape(tf.transpose(uniforms, [1, 0, 2]), [longest + 1, rows])
     state = tf.nest.map_structure(lambda x: tf.repeat(x, samples, axis=0), state)
 
     def advance(now: _Samples) -> tuple[_Samples]:
@@ -80,21 +87,6 @@ def sample(
     costs = tf.reshape(done.costs, [batch, samples])
     found = Hypotheses(words, costs, costs, tf.reshape(done.cut, [batch, samples]))
     return found._replace(scores=score(costs, found.lengths, options.normalization_alpha))
-
-
-def _uniforms(seed: int, numbers: tf.Tensor, shape: list) -> tf.Tensor:
-    """Returns uniform random numbers `[time, batch * samples]`, of `shape` `[time, samples]` for
-    each sentence.
-
-    A longer time only adds numbers.
-    """
-
-    found = tf.map_fn(
-        lambda number: tf.random.stateless_uniform(shape, tf.stack([seed, number]), alg="philox"),
-        numbers,
-        fn_output_signature=tf.float32,
-    )
-    return tf.reshape(tf.transpose(found, [1, 0, 2]), [shape[0], -1])
 
 
 def draw_words(
