@@ -13,7 +13,7 @@ from .reporting.speed import told
 from .reporting.writer import markdown_table
 
 RESULTS = Path(__file__).parent / "results"
-PLANNED = "planned"  # the reports of the plans
+PLANNED = "planned"  # the report of the first preregistration
 PRE_NORM = "multi30k_pre_norm"
 _BENCHMARKS = Path(__file__).parents[1] / "benchmarks" / "results"
 # To judge; the page says so.
@@ -54,7 +54,7 @@ def overview(results: Path) -> str:
 
 
 def _claims(report: Mapping[str, Any]) -> str:
-    """Returns how many trainings of a plan are done, and the table of its claims."""
+    """Returns how many trainings of a preregistration are done, and the table of its claims."""
     claims = [[each["claim"], each["ours"], each["verdict"]] for each in report["claims"]]
     table = markdown_table(["claim", "difference", "verdict"], claims, ":---")
     return f"{report['about'][-1]}\n\n{table}"

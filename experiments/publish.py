@@ -1,6 +1,6 @@
 """Writes kept reports anew from their kept logs and remarks.
 
-A name is that of a task, of a corpus of the task `translation`, or of a plan, such as `planned`.
+A name is that of a task, of a corpus of the task `translation`, or of a preregistration.
 The kept logs are in one file of experiments/results/NAME; the logs of this checkout,
 experiments/logs/NAME, are added first. `remarks.md` beside them explains the results of a task; a
 corpus declares its own. The page over all reports is written too.
@@ -59,7 +59,7 @@ def publish(name: str, results: Path = RESULTS, new: Path = LOGS) -> None:
 
 
 def _report(name: str, remarks: Path, root: Path) -> None:
-    """Writes the report of a task, a corpus or a plan below a root that has its logs."""
+    """Writes the report of a task, a corpus or a preregistration below a root with its logs."""
     if name in PREREGISTRATIONS:
         found = PREREGISTRATIONS[name].report(root)
     elif name in find_tasks():
@@ -90,9 +90,9 @@ def unpack(logs: dict[str, Any], name: str, folder: Path) -> None:
 
     Args:
         logs: The logs by their names.
-        name: Name of the report: of a task, a corpus or a plan.
-        folder: Holds a folder for each task and each corpus. The log of a training of a plan begins
-            with the name of its corpus.
+        name: Name of the report: of a task, a corpus or a preregistration.
+        folder: Holds a folder for each task and each corpus. The log of a preregistered training
+            begins with the name of its corpus.
     """
     for each, log in logs.items():
         corpus = each.partition("-")[0]
@@ -105,10 +105,10 @@ def unpack(logs: dict[str, Any], name: str, folder: Path) -> None:
 
 def main() -> None:
     places = [*RESULTS.glob(f"*/{ARCHIVE}"), *LOGS.glob("*/*.json")]
-    of_plans = set().union(*(plan.corpora for plan in PREREGISTRATIONS.values()))
+    preregistered = set().union(*(each.corpora for each in PREREGISTRATIONS.values()))
     known = {path.stem for path in CORPORA.glob("*.json")} | set(find_tasks())
     names = sorted(
-        {path.parent.name for path in places} & known - of_plans | PREREGISTRATIONS.keys()
+        {path.parent.name for path in places} & known - preregistered | PREREGISTRATIONS.keys()
     )
     parser = argparse.ArgumentParser(prog="python -m experiments.publish", description=__doc__)
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""Reports on a plan: claims judged together, all measures, the values of each kind."""
+"""Reports on a preregistration: claims judged together, all measures, the values of each kind."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -20,10 +20,10 @@ from .schedule import corpus_runs, read_conditions
 
 
 class Preregistration(NamedTuple):
-    """Trainings that were planned with what is asked of them."""
+    """Declares trainings with what is asked of them, before the first one is made."""
 
     title: str  # title of the report
-    page: str  # where the plan is, with its commit
+    page: str  # where it was published, with its commit
     corpora: Sequence[str]  # names of the corpora that it trains, in order
     about: str  # what was trained, in words
     text: str  # how its claims are judged
@@ -38,7 +38,7 @@ class Preregistration(NamedTuple):
         """Writes the report on the logs below a root, and returns its folder; `None` without any.
 
         Raises:
-            UserError: A log has other options than the plan.
+            UserError: A log has other options than the preregistration.
         """
         results = []
         wanted = 0

@@ -1,4 +1,4 @@
-"""The plans, each with its claims: PLAN.md, PLAN-pre-norm.md and PLAN-biases.md of experiments/."""
+"""Declares the preregistrations of PLAN.md, PLAN-pre-norm.md and PLAN-biases.md."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -53,7 +53,7 @@ def _on_training_loss(
 
     Args:
         claims: The contrast and the outcome of each, by its words.
-        contrasts: The contrasts of the plan, which name all its conditions.
+        contrasts: The contrasts of a preregistration, which name all its conditions.
         margin: The margin of all claims.
         results: The trainings that are done.
     """
@@ -258,10 +258,10 @@ PREREGISTRATIONS = {  # by the names of their kept reports
 
 
 def preregistration_of(name: str) -> Preregistration | None:
-    """Returns the plan with this name, or that which trains the corpus with it.
+    """Returns the preregistration of this name, or the one that trains this corpus.
 
     `None` if there is none.
     """
     return PREREGISTRATIONS.get(name) or next(
-        (plan for plan in PREREGISTRATIONS.values() if name in plan.corpora), None
+        (each for each in PREREGISTRATIONS.values() if name in each.corpora), None
     )

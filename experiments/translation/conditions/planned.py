@@ -1,4 +1,4 @@
-"""The conditions of PLAN.md, PLAN-pre-norm.md and PLAN-biases.md of experiments/.
+"""Declares the conditions of PLAN.md, PLAN-pre-norm.md and PLAN-biases.md of experiments/.
 
 Their seeds are those of no earlier training.
 """

@@ -18,7 +18,7 @@ _KINDS = {
 _LONGER = {"learning_rate": 0.003, "finish_after": 1800, "valid_freq": 300}
 
 
-def _row(
+def _condition(
     position: str, kind: str, name: str = "", label: str = "", seeds: int = 3, **options: float
 ) -> Condition:
     """Returns a condition.
@@ -36,11 +36,11 @@ def _row(
 
 
 CONDITIONS = [
-    *(_row("post", kind) for kind in _KINDS),
-    *(_row("pre", kind) for kind in ("layernorm", "rmsnorm")),
-    _row("post", "none", "-small-steps", ", small steps", seeds=1, learning_rate=0.0001),
+    *(_condition("post", kind) for kind in _KINDS),
+    *(_condition("pre", kind) for kind in ("layernorm", "rmsnorm")),
+    _condition("post", "none", "-small-steps", ", small steps", seeds=1, learning_rate=0.0001),
     *(
-        _row("post", kind, "-longer", ", 1,800 updates", **_LONGER)
+        _condition("post", kind, "-longer", ", 1,800 updates", **_LONGER)
         for kind in ("layernorm", "rmsnorm")
     ),
 ]
