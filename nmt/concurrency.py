@@ -53,7 +53,7 @@ def parallel_map(
 
 
 class Killed(Exception):
-    """The process of a call ended before it answered; the message says how."""
+    """Says how the process of a call ended before it answered."""
 
 
 class Process:

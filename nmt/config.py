@@ -49,7 +49,7 @@ class Config(  # a dataclass begins with the fields of its last base
     TextOptions,
     FileOptions,
 ):
-    """Everything that determines a training. `None` means that an option is not given."""
+    """Holds everything that determines a training. `None` means that an option is not given."""
 
     def fixed_options(self) -> dict[str, Any]:
         """Returns the options that have an effect and stay the same when a training resumes."""
@@ -57,7 +57,7 @@ class Config(  # a dataclass begins with the fields of its last base
 
     @property
     def decoding(self) -> DecodingOptions:
-        """How the validation text is translated."""
+        """The options that translate the validation text."""
         search = {name: getattr(self, name) for name in SEARCH}
         return DecodingOptions(batch_size=self.valid_batch_size, **search)
 

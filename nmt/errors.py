@@ -1,4 +1,4 @@
-"""Errors that users can fix.
+"""Defines errors that users can fix.
 
 Every command prints the message without a traceback and exits with status 2.
 """

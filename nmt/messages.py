@@ -46,7 +46,7 @@ def show_messages() -> None:
 
 @contextlib.contextmanager
 def messages_in(path: Path) -> Iterator[None]:
-    """Within this context, adds messages and a last `UserError` to a file too, with the time."""
+    """Adds messages and a last `UserError` to a file too, with the time, within this context."""
     is_new = not path.exists()
     file = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
     file.setFormatter(_Format(datefmt="%Y-%m-%d %H:%M:%S"))

@@ -19,7 +19,7 @@ FOLDER = "_bulk"  # in the output folder; Spark and Hadoop ignore names that beg
 
 @dataclass(frozen=True)
 class Shard:
-    """A text to translate, and where its translation goes."""
+    """Names a text to translate, and where its translation goes."""
 
     source: str  # path of the text
     state: str  # stands for its content: its size and when it was written
@@ -35,7 +35,7 @@ class Shard:
 
     @property
     def digest(self) -> str:
-        """Stands for the text: its path and its state."""
+        """Identifies the text: its path and its state."""
         return hashlib.sha256(f"{self.state} {self.source}".encode()).hexdigest()[:16]
 
     def own(self, folder: str, ending: str = "") -> str:
@@ -48,13 +48,13 @@ class Shard:
 
     @property
     def record(self) -> str:
-        """File that says of which text the translation is. Its name stands for both."""
+        """The file that says of which text the translation is. Its name stands for both."""
         return self.own("texts", f".{self.digest}.json")
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Consecutive lines of a shard."""
+    """Describes consecutive lines of a shard."""
 
     shard: Shard
     offset: int  # bytes before the lines in the decompressed text
@@ -63,7 +63,7 @@ class Chunk:
 
     @property
     def path(self) -> str:
-        """File of the translations. Its name stands for the text of the shard and the lines."""
+        """The file of the translations. Its name stands for the text of the shard and the lines."""
         return self.shard.own("chunks", f"/{self.shard.digest}.{self.first}.{self.lines}")
 
 
@@ -104,7 +104,7 @@ def split(file: BinaryIO, lines: int) -> Iterator[tuple[int, int, int]]:
 
 
 def read_lines(file: BinaryIO, offset: int, lines: int, max_bytes: int) -> list[bytes | Failure]:
-    """Returns the sentences of a chunk, and a fault for each line that cannot be translated."""
+    """Returns the sentences of a chunk, and a `Failure` for each that has no translation."""
     file.seek(offset)
     found = enumerate(islice(_lines(file, max_bytes + _AROUND), lines))
     return [_sentence(*line, max_bytes, offset == number == 0) for number, line in found]

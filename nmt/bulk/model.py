@@ -32,7 +32,7 @@ Translate = Callable[[Sequence[bytes]], list[bytes | Failure]]
 
 
 class ModelError(Exception):
-    """The model fails, cannot be loaded, or its process ended; the message is the reason."""
+    """Says that the model fails, cannot be loaded, or its process ended, and why."""
 
 
 class Model:
@@ -58,7 +58,7 @@ class Model:
             raise UserError(f"{path} cannot be used: {error}") from None
 
     def __call__(self, lines: Sequence[bytes]) -> list[bytes | Failure]:
-        """Returns the translation of each line, or a fault if the model cut it.
+        """Returns the translation of each line, or a `Failure` if the model cut it.
 
         Raises:
             ModelError: The model fails; if there is only one line, twice: something else may be the
@@ -141,12 +141,12 @@ def text_of(result: bytes | Failure) -> bytes:
 
 
 def translate_lines(model: Translate, lines: Sequence[bytes | Failure]) -> list[bytes | Failure]:
-    """Returns the translation of each line, or a fault.
+    """Returns the translation of each line, or a `Failure`.
 
     If the model fails, the lines are split in halves until each line that it fails on is alone.
 
     Raises:
-        ModelError: The model fails on an empty line too, so the fault is not in the lines.
+        ModelError: The model fails on an empty line too, so the lines are not the cause.
         TimeoutError: The model does not answer in time. No line is blamed: a slow machine may be
             the reason.
     """

@@ -32,7 +32,7 @@ _sampling_only = functools.partial(only_with, translation_strategy=("sampling",)
 
 @dataclass(frozen=True)
 class DecodingOptions:
-    """The options. Defaults are those of every use."""
+    """Holds the options of decoding. Defaults are those of every use."""
 
     batch_size: int = between(128, "sentences translated together", 1, 100_000)
     beam_size: int = between(5, "hypotheses that are kept", 1, 1000)
@@ -106,7 +106,7 @@ class DecodingOptions:
 
     @property
     def search(self) -> str:
-        """The options that decide which translation is best, to compare them."""
+        """A string that identifies the search settings."""
         search = f"beam {self.beam_size} alpha {self.normalization_alpha:g}"
         constraints = [
             f"{name} {getattr(self, name)}" for name in CONSTRAINTS if getattr(self, name)

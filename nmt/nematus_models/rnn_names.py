@@ -1,4 +1,4 @@
-"""Nematus's names for the options and variables of its RNN, v0.3 to master."""
+"""Maps Nematus's names for the options and variables of its RNN, v0.3 to master."""
 
 import re
 from collections.abc import Collection, Iterable

@@ -1,4 +1,4 @@
-"""Nematus's names for the options and variables of its Transformer, v0.4 to master."""
+"""Maps Nematus's names for the options and variables of its Transformer, v0.4 to master."""
 
 import re
 from collections.abc import Collection

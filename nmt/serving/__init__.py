@@ -1,1 +1,1 @@
-"""Exported models, which run where this project is not installed."""
+"""Exports models, which run where this project is not installed, and serves them."""

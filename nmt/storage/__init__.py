@@ -1,1 +1,1 @@
-"""Files, checkpoints and streams."""
+"""Reads and writes files, checkpoints and the cache."""

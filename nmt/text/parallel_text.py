@@ -19,7 +19,7 @@ _GROUPS = {"**/": "(?:(.*)/)?", "*": "([^/]*)"}  # expressions for what a wildca
 
 
 class MissingFile(UserError):
-    """A file does not exist, or none matches a pattern."""
+    """Says that a file does not exist, or none matches a pattern."""
 
 
 def find_shards(files: Files) -> list[list[Path]]:

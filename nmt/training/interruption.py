@@ -15,12 +15,12 @@ _threads: list[threading.Thread] = []  # of `interruptible`
 
 
 class Interrupted(SystemExit):
-    """The process was asked to end; the argument is its status, 128 + the signal."""
+    """Ends a process that was asked to end; its status is 128 + the signal."""
 
 
 @contextlib.contextmanager
 def restored_handlers(*numbers: signal.Signals) -> Iterator[dict]:
-    """On exit, restores the handlers of the signals that Python knows.
+    """Restores the handlers of the signals that Python knows, on exit.
 
     Yields them by signal, without those of ignored signals.
     """

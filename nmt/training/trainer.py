@@ -131,7 +131,7 @@ class Trainer:
             raise Interrupted(128 + (*received, signal.SIGTERM)[0])
 
     def _validation_is_due(self) -> bool:
-        """Whether to validate now.
+        """Returns whether to validate now.
 
         A model of another training is validated before its first update.
         """

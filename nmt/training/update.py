@@ -211,7 +211,7 @@ class SmoothedWeights:
 
     @contextlib.contextmanager
     def swapped(self) -> Iterator[None]:
-        """Within this context, the model has the averages for weights."""
+        """Gives the model the averages for weights within this context."""
         self._exchange()
         try:
             yield

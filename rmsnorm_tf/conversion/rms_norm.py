@@ -127,7 +127,7 @@ def _candidates(layer):
 
 
 def _computes_the_same(layer, like):
-    """Whether two norms agree: in float32 for all magnitudes, in their dtype for ordinary ones."""
+    """Returns whether two norms agree: in float32 for all magnitudes, else for ordinary ones."""
     magnitudes = (like.epsilon**0.5, 1.0, 1e3, 1e6, 1e12)  # epsilon counts for small inputs
     ways = [(magnitude, 128.0) for magnitude in magnitudes] + [(1.0, 2.0**20)]
     policy = layer.dtype_policy

@@ -23,7 +23,7 @@ def compute(spec: NormSpec, t: NormInputs, fused: bool | None) -> Any:
 
 
 def _has_kernel(spec, t):
-    """Whether PyTorch has a fused kernel for these inputs on a GPU."""
+    """Returns whether PyTorch has a fused kernel for these inputs on a GPU."""
     is_last = spec.axes == spec.scale_axes == (t.x.ndim - 1,)
     is_plain = spec.prefix is None and t.gate is None and t.offset is None
     return is_last and is_plain and (t.scale is None or t.scale.dtype == t.x.dtype)

@@ -23,7 +23,7 @@ _CLOSE = {"Connection": "close"}
 
 @dataclass(frozen=True)
 class Access:
-    """Who may call the service.
+    """Says who may call the service.
 
     Attributes:
         hosts: Names of the service, besides `localhost` and all IP addresses; `*` stands for any. A

@@ -118,7 +118,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
 
     @contextmanager
     def request(self) -> Iterator[None]:
-        """Within this context, the timer for the head of the next request does not run."""
+        """Stops the timer for the head of the next request within this context."""
         self.requests += 1
         self.limit.update(self)
         self._request_timer = _stopped(self._request_timer)

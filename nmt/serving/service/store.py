@@ -35,7 +35,7 @@ class Served(NamedTuple):
 
 
 class _Failure(NamedTuple):
-    """Why a version cannot be served, or the folder of a model cannot be read."""
+    """Says why a version cannot be served, or the folder of a model cannot be read."""
 
     why: str
     files: Files | None  # those that cannot be loaded
@@ -97,7 +97,7 @@ class Store:
 
     @property
     def broken(self) -> dict[tuple[str, int], str]:
-        """Why versions of models are refused."""
+        """The reasons why versions of models are refused."""
         failures = dict(self._failures)  # another thread may be in `refresh`
         versions = failures.keys() & self._files.keys()
         return {(path.parent.name, int(path.name)): failures[path].why for path in versions}

@@ -190,7 +190,7 @@ class Centring:
         return call.layer if all(self._may_cut(c, tensor.graph) for c in calls) else None
 
     def _may_cut(self, call, graph):
-        """Whether a call, which may be in a loop, returns a tensor whose mean nobody sees."""
+        """Returns whether nobody sees the mean of what a call, perhaps in a loop, returns."""
         output = call.output
         if not isinstance(output, tf.Tensor) or output.graph is not graph:
             return False
@@ -208,7 +208,7 @@ def _paying(cuts_of):
 
 
 def _is_zero(tensor):
-    """Whether a tensor is a constant with no entry but zero."""
+    """Returns whether a tensor is a constant with no entry but zero."""
     value = tf.get_static_value(tensor)
     return value is not None and not np.any(value)
 

@@ -53,7 +53,7 @@ def size(tensor: tf.Tensor, axis: int) -> int | None:
 
 
 def _every(operation, axis, output):
-    """A sum: all inputs. One of size 1 is constant along the axis."""
+    """Follows a sum to all inputs. One of size 1 is constant along the axis."""
     return [(i, axis) for i in range(len(operation.inputs))]
 
 
@@ -71,7 +71,7 @@ def _cast(operation, axis, output):
 
 
 def _scaled(operation, axis, output):
-    """A product or quotient, in which one operand has more than one entry along the axis."""
+    """Follows a product or quotient to the only operand with several entries along the axis."""
     varying = [i for i, tensor in enumerate(operation.inputs) if size(tensor, axis) != 1]
     carries = varying == [0] or (varying == [1] and operation.type == "Mul")
     return [(varying[0], axis)] if carries else None
@@ -82,7 +82,7 @@ def _select(operation, axis, output):
 
 
 def _reshaped(operation, axis, output):
-    """The input's axis of the same size with the same number of entries after it."""
+    """Finds the input's axis of the same size with as many entries after it."""
     before = operation.inputs[0].shape
     after = operation.outputs[0].shape
     wanted = _entries_from(after, axis)
@@ -99,14 +99,14 @@ def _entries_from(shape, axis):
 
 
 def _same_size(operation, axis, output):
-    """An operation that changes other axes and keeps this one."""
+    """Follows an operation that changes other axes and keeps this one."""
     before = size(operation.inputs[0], axis)
     is_same = before is not None and before == operation.outputs[0].shape[axis]
     return [(0, axis)] if is_same else None
 
 
 def _channels(operation, axis, output):
-    """An operation that treats all channels alike; they must be the last axis."""
+    """Follows an operation that treats all channels alike; they must be the last axis."""
     carries = axis == -1 and _has_channels_last(operation)
     return _same_size(operation, axis, output) if carries else None
 
@@ -147,7 +147,7 @@ def _without_ellipsis(term, tensor):
 
 
 def _gathered(operation, axis, output):
-    """The table's axes, before and after the one that is looked up: of a resource, the first."""
+    """Follows all axes of a table but the one that is looked up: of a resource, the first."""
     rank = operation.outputs[0].shape.rank
     indices = operation.inputs[1].shape.rank
     looked_up = 0 if operation.type == "ResourceGather" else _constant(operation, 2)
@@ -180,7 +180,7 @@ def _constant(operation, number):
 
 
 def _except(number):
-    """All axes but those that an input names."""
+    """Returns a function that keeps all axes but those that an input names."""
 
     def axes_of_output(operation, axes):
         named = _constant(operation, number)
@@ -201,7 +201,7 @@ def _reduced(operation, axes):
 
 
 def _sliced(operation, axes):
-    """The axes that a slice takes whole, forwards or backwards."""
+    """Keeps the axes that a slice takes whole, forwards or backwards."""
     strides = _constant(operation, 3)
     if strides is None:
         return None

@@ -83,7 +83,7 @@ def to_numbers(outputs: Any) -> list[np.ndarray]:
 
 
 def may_round_factors() -> bool:
-    """Whether float32 matrix products may round their factors to ten bits, as accelerators do."""
+    """Returns whether float32 products may round their factors to ten bits, as accelerators do."""
     if not ON_TENSORFLOW:
         return "cpu" not in str(keras.ops.ones(()).device).lower()
     return bool(

@@ -80,7 +80,7 @@ def turn_into_rms_norm(layer: keras.Layer, like: RMSNormalization) -> None:
 
 
 def is_cell_with_layer_norm(layer: keras.Layer) -> bool:
-    """Whether a layer is one of our cells with LayerNorm inside."""
+    """Returns whether a layer is one of our cells with LayerNorm inside."""
     return (
         type(layer) in (RMSNormSimpleRNNCell, RMSNormGRUCell, RMSNormLSTMCell)
         and layer.normalization == "layer"

@@ -10,13 +10,13 @@ Path = tuple[str, ...]
 
 
 def is_plain(layer: Any) -> bool:
-    """Whether the layer is a model that only calls its layers in the order of its graph."""
+    """Returns whether the layer is a model that only calls its layers in the order of its graph."""
     # A sequential model, or a functional one, whose class has no public name.
     return isinstance(layer, keras.Model) and type(layer).__module__.startswith("keras.")
 
 
 def is_reverse(function: Callable, args: tuple, kwargs: dict[str, Any]) -> bool:
-    """Whether a call of a layer's function asks a reversible embedding for logits."""
+    """Returns whether a call of a layer's function asks a reversible embedding for logits."""
     return bool(inspect.signature(function).bind(*args, **kwargs).arguments.get("reverse"))
 
 

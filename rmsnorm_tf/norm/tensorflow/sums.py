@@ -38,7 +38,7 @@ if _given not in ("products", "plain", ""):
 
 @functools.cache
 def _for_cpus():
-    """Whether to write sums for a CPU: in blocks, and inside XLA as matrix products."""
+    """Returns whether to write sums for a CPU: in blocks, and inside XLA as matrix products."""
     return _given == "products" or (
         not _given
         and all(device.device_type == "CPU" for device in tf.config.list_logical_devices())
