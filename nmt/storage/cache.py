@@ -26,7 +26,7 @@ from .files import atomic_directory, temporary_path, write_json
 
 _WAIT = 5  # seconds until a process says that it waits for another one
 _FRESH = 2 * 10**9  # nanoseconds in which a file may change again without a change of its times
-_FORMAT = "3"  # version of the files; each version has its own directory
+_FORMAT = "4"  # version of the files; each version has its own directory
 _RECORD = "record.json"
 
 
