@@ -30,7 +30,9 @@ def random(model):
     return model
 
 
-def test_links_are_the_largest_weights_of_the_model_for_each_pair_alone(make_model, vocabulary):
+def test_links_are_the_largest_weights_of_the_model_for_each_pair_alone(
+    make_model, vocabulary, eagerly
+):
     """Without the ends."""
     model = random(make_model(words=(vocabulary.size, vocabulary.size)))
     ids = [vocabulary.encode([text]).to_list()[0] for text in TRANSLATIONS]
@@ -57,7 +59,7 @@ def test_many_long_pairs_are_aligned_as_each_alone(make_model, vocabulary):
     assert aligner.align(many) == [short] * 50 + [long] * 50
 
 
-def test_a_line_in_pieces_is_not_aligned(make_model, vocabulary):
+def test_a_line_in_pieces_is_not_aligned(make_model, vocabulary, eagerly):
     aligner = Aligner(vocabulary, make_model(words=(vocabulary.size, vocabulary.size)), 80)
     assert aligner.align([line(["a b ", "c"], [2, 3, 4], [5]), line("c", [5])]) == ["", "0-0"]
     assert aligner.align([line("", [5])]) == [""]  # nothing to link with

@@ -2,6 +2,7 @@
 allowed.
 """
 
+import functools
 import itertools
 
 import numpy as np
@@ -66,7 +67,7 @@ def constrained(tables, options, limits, prefixes=None):
     return constrain(scripted(tables), state, tf.range(len(tables)), options, **given)
 
 
-def search(tables, options, limits, prefixes=None):
+def search(tables, options, limits, prefixes=None, as_graph=False):
     def run():
         return beam_search(
             *constrained(tables, options, limits, prefixes),
@@ -76,7 +77,8 @@ def search(tables, options, limits, prefixes=None):
             start=START,
         )
 
-    return Hypotheses(*(x.numpy() for x in tf.function(run, autograph=False)()))
+    found = (tf.function(run, autograph=False) if as_graph else run)()
+    return Hypotheses(*(x.numpy() for x in found))
 
 
 def assert_found(found, expected, alpha):
@@ -118,7 +120,7 @@ def test_translations_begin_with_their_prefixes_at_full_cost(case):
     prefixes = [(1, 1), (), (UNKNOWN,), (2, 1, 2)]
     tables = [random_table(rng, 4, 4) for _ in prefixes]
     options = DecodingOptions(beam_size=40, suppress_unknown=True, **case)
-    found = search(tables, options, [3] * 4, prefixes)
+    found = search(tables, options, [3] * 4, prefixes, as_graph=True)
     for i, (table, prefix) in enumerate(zip(tables, prefixes, strict=True)):
         begun = len(prefix)
         expected = [
@@ -148,19 +150,23 @@ def test_samples_begin_with_their_prefixes():
     np.testing.assert_allclose(found.costs, (found.lengths.numpy() + 1) * np.log(4), rtol=1e-5)
 
 
-@pytest.mark.parametrize("beam_size", [1, 3])
-@cases
-def test_a_narrow_beam_is_that_of_numpy(case, beam_size):
-    """For sentences with limits of their own, some of which leave the batch early, and a model that
-    likes to repeat.
-    """
+@functools.cache
+def repetitive(beam_size):
+    """Returns tables of a model that likes to repeat, limits, and what a free search finds."""
     rng = np.random.default_rng(5)
     limits = [8, 3, 5, 8, 8, 4, 6, 7, 8, 3]
     # Without ties.
     tables = [random_table(rng, 2, 7)[:1] * rng.uniform(0.9, 1.0, [9, 7, 7]) for _ in limits]
+    return tables, limits, search(tables, DecodingOptions(beam_size=beam_size), limits).words[:, 0]
+
+
+@pytest.mark.parametrize("beam_size", [1, 3])
+@cases
+def test_a_narrow_beam_is_that_of_numpy(case, beam_size):
+    """For sentences with limits of their own, some of which leave the batch early."""
+    tables, limits, free = repetitive(beam_size)
     options = DecodingOptions(beam_size=beam_size, **case)
     found = search(tables, options, limits)
-    free = search(tables, DecodingOptions(beam_size=beam_size), limits).words[:, 0]
     assert not all(allowed(tuple(words[words > 0]), options, True) for words in free)
     for i, (table, limit) in enumerate(zip(tables, limits, strict=True)):
         expected = beam_in_numpy(
@@ -190,14 +196,10 @@ def test_samples_are_allowed_and_cost_what_the_model_says(case):
     rng = np.random.default_rng(7)
     table = random_table(rng, 4, 4)
     options = DecodingOptions(beam_size=500, n_best=True, translation_strategy="sampling", **case)
+    given = constrained([table], options, [3])
     numbers = tf.range(1, dtype=tf.int64)
-
-    def run():
-        return sample(
-            *constrained([table], options, [3]), options, numbers, limits=[3], start=START
-        )
-
-    found = Hypotheses(*(x.numpy()[0] for x in tf.function(run, autograph=False)()))
+    drawn = sample(*given, options, numbers, limits=[3], start=START)
+    found = Hypotheses(*(x.numpy()[0] for x in drawn))
     expected = {
         words: score for score, words in exhaustive(table, 3, 1.0) if allowed(words, options, True)
     }
@@ -220,12 +222,9 @@ def test_samples_are_allowed_and_cost_what_the_model_says(case):
 def test_the_word_before_the_first_is_no_word_of_an_ngram(start):
     """A Transformer begins with id 1, which is a word too."""
     options = DecodingOptions(beam_size=40, no_repeat_ngram=1)
-
-    def run():
-        given = constrained([np.full([4, 4, 4], 0.25)], options, [3])
-        return beam_search(*given, beam_size=40, alpha=1.0, limits=tf.constant([3]), start=start)
-
-    found = Hypotheses(*(x.numpy()[0] for x in tf.function(run, autograph=False)()))
+    given = constrained([np.full([4, 4, 4], 0.25)], options, [3])
+    beams = beam_search(*given, beam_size=40, alpha=1.0, limits=tf.constant([3]), start=start)
+    found = Hypotheses(*(x.numpy()[0] for x in beams))
     words = {tuple(each[each > 0]) for each in found.words[np.isfinite(found.costs)]}
     assert words == {each for n in range(4) for each in itertools.permutations((1, 2, 3), n)}
 

@@ -20,21 +20,11 @@ PAIRS = [
 RAW = DecodingOptions(normalization_alpha=0.0)
 
 
-def test_costs_are_those_of_the_model_divided_by_the_length(make_model, vocabulary):
-    """A pair that is too long costs infinitely much and changes nothing for the others."""
-    model = make_model()
-    scorer = Scorer(Vocabularies(vocabulary, vocabulary), model, DecodingOptions())
-    costs = scorer.costs(PAIRS)
-    assert np.flatnonzero(np.isinf(costs)).tolist() == [1, 3]
-    for i in (0, 2, 4):
-        batch = encode_pairs([PAIRS[i]], vocabulary, vocabulary)
-        np.testing.assert_allclose(
-            costs[i], model.costs(*batch)[0] / batch.target.shape[1], rtol=1e-5
-        )
+def test_costs_are_those_of_the_model_divided_by_the_length(make_model, vocabulary, eagerly):
+    """Those of words end with that of the end.
 
-
-def test_the_costs_of_words_are_those_of_the_model(make_model, vocabulary):
-    """They add up to the cost of the pair, and end with that of the end."""
+    A pair that is too long costs infinitely much and changes nothing for the others.
+    """
     model = make_model()
     scorer = Scorer(Vocabularies(vocabulary, vocabulary), model, DecodingOptions())
     found = scorer.word_costs(PAIRS)
@@ -46,6 +36,7 @@ def test_the_costs_of_words_are_those_of_the_model(make_model, vocabulary):
             range(len(each.costs)), batch[2][0]
         ]
         np.testing.assert_allclose(each.costs, -expected, rtol=1e-5)
+        np.testing.assert_allclose(each.score, -expected.mean(), rtol=1e-5)
     assert all(np.isinf(found[i].costs).all() for i in (1, 3))
 
 

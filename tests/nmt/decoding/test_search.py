@@ -74,8 +74,7 @@ def test_greedy_takes_the_likeliest_word_each_time():
         [sure_end] * 4,
     ]
     table = np.maximum(table, 1e-9)
-    greedy = search([table], 1, 3)
-    beam = search([table], 2, 3)
+    greedy, beam = (search([table], size, 3, compiled=False) for size in (1, 2))
     np.testing.assert_array_equal(greedy.words[0, 0], [1, END, END])
     np.testing.assert_allclose(greedy.costs[0, 0], -np.log(0.5499 * 0.4), rtol=1e-5)
     np.testing.assert_array_equal(beam.words[0], [[2, END, END], [1, END, END]])
@@ -83,9 +82,12 @@ def test_greedy_takes_the_likeliest_word_each_time():
     np.testing.assert_array_equal(beam.lengths, [[1, 1]])
 
 
-@pytest.mark.parametrize("compiled", [True, False], ids=["graph", "eager"])
+@pytest.mark.parametrize(
+    ("seed", "compiled"),
+    [(0, True), (0, False), (1, False), (2, False)],
+    ids=["0-graph", "0-eager", "1-eager", "2-eager"],
+)
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
-@pytest.mark.parametrize("seed", range(3))
 def test_wide_beam_equals_exhaustive_search(seed, alpha, compiled):
     """Three words and a limit of three allow at most 3**3 open hypotheses, so a beam of 40 loses
     none.
@@ -135,9 +137,9 @@ def test_a_sentence_has_the_same_result_in_any_batch(beam_size, alpha):
     rng = np.random.default_rng(7)
     tables = [random_table(rng, 6, 5) for _ in range(40)]
     together = search(tables, beam_size, 5, alpha)
-    for i, table in enumerate(tables):
+    for i in range(0, 40, 4):
         for one, all_ in zip(
-            search([table], beam_size, 5, alpha, compiled=False), together, strict=True
+            search(tables[i : i + 1], beam_size, 5, alpha, compiled=False), together, strict=True
         ):
             np.testing.assert_array_equal(one[0], all_[i])
 

@@ -67,15 +67,17 @@ def test_translations_are_ranked_and_an_empty_line_stays_empty(make_translator, 
 def test_scores_are_the_costs_of_the_translations(make_random_model, vocabulary):
     """A score is the model's cost of the translation, divided by its length with the end."""
     model = make_random_model("layernorm", vocabulary)
-    translator = Translator(Vocabularies(vocabulary, vocabulary), model, OPTIONS)
-    for line in ("a b c", "d", "x a d d b"):
-        (beam,) = beams(translator, [line])
+    found = beams(Translator(Vocabularies(vocabulary, vocabulary), model, OPTIONS), LINES[2:])
+    pairs = []
+    scores = []
+    for line, beam in zip(LINES[2:], found, strict=True):
         assert len(beam) == 3
-        for text, score in beam:
-            batch = encode_pairs([(line.encode(), text.encode())], vocabulary, vocabulary)
-            np.testing.assert_allclose(
-                score, model.costs(*batch)[0] / batch.target.shape[1], rtol=1e-4
-            )
+        pairs += [(line.encode(), text.encode()) for text, _ in beam]
+        scores += [score for _, score in beam]
+    batch = encode_pairs(pairs, vocabulary, vocabulary)
+    np.testing.assert_allclose(
+        scores, model.costs(*batch) / tf.reduce_sum(batch.target_mask, 1), rtol=1e-4
+    )
 
 
 def test_a_refreshed_translator_follows_the_weights(make_random_model, vocabulary):
@@ -293,7 +295,3 @@ def test_samples_depend_on_the_number_of_the_line_in_its_text(make_random_model,
     whole = [line.words for line in translator.lines(lines)]
     assert [line.words for line in translator.lines(lines[1:], first=1)] == whole[1:]
     assert [line.words for line in translator.lines(lines[1:])] != whole[1:]
-
-
-def test_no_lines(make_translator, vocabulary):
-    assert make_translator(vocabulary).best([]) == []
