@@ -9,13 +9,12 @@ PROGRAM = (
 
 
 def test_tqdm_disable_hides_the_bar():
-    root = Path(__file__).parents[3]
-    command = [sys.executable, "-c", PROGRAM]
-    shown = {name: value for name, value in os.environ.items() if name != "TQDM_DISABLE"}
-    usual, hidden = (
-        subprocess.run(command, cwd=root, env=given, capture_output=True, text=True)
-        for given in (shown, {**shown, "TQDM_DISABLE": "1"})
+    """In a process of its own, because `tqdm` reads it when it is imported."""
+    hidden = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        cwd=Path(__file__).parents[3],
+        env={**os.environ, "TQDM_DISABLE": "1"},
+        capture_output=True,
+        text=True,
     )
-    assert (usual.stdout, hidden.stdout) == ("1 2\n", "1 2\n")
-    assert "2/2" in usual.stderr
-    assert "2/2" not in hidden.stderr
+    assert (hidden.stdout, "2/2" in hidden.stderr) == ("1 2\n", False)
