@@ -43,6 +43,23 @@ def messages():
     show_messages()
 
 
+@pytest.fixture
+def eagerly(request):
+    """Functions run operation by operation: a small model is ready before it would be compiled.
+
+    Slow tests compile them, as users do.
+    """
+    tf.config.run_functions_eagerly(not request.node.get_closest_marker("slow"))
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+@pytest.fixture
+def compiled(eagerly):
+    """Functions are compiled, also by the fixture `run`."""
+    tf.config.run_functions_eagerly(False)
+
+
 @pytest.fixture(params=KINDS)
 def kind(request):
     """Every kind of normalization that this tree has."""
@@ -202,7 +219,11 @@ def rnn_training(training):
 @pytest.fixture(scope="session")
 def trained_once(start, tmp_path_factory):
     directory = tmp_path_factory.mktemp("trained")
-    process = start(directory, [*write_training(directory), "-m", "model"])
+    process = start(
+        directory,
+        [*write_training(directory), "-m", "model"],
+        first="__import__('tensorflow').config.run_functions_eagerly(True)",
+    )
     process.join()
     assert process.exitcode == 0, (directory / "errors").read_text()
     return directory / "model"
@@ -222,8 +243,8 @@ def bigrams(monkeypatch):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Runs a command in a folder of its own.
+def run(monkeypatch, capsys, tmp_path, eagerly):
+    """Runs a command in a folder of its own, operation by operation.
 
     Returns exit status, standard output and standard error.
     """

@@ -17,7 +17,7 @@ SOURCE = MODELS / "test.en"
 TARGET = MODELS / "test.de"
 
 
-def test_the_model_gives_the_same_costs_and_translations(run):
+def test_the_model_gives_the_same_costs_and_translations(run, compiled):
     status, costs, _ = run("score", "-m", MODEL, "-s", SOURCE, "-t", TARGET, "-n", 0)
     assert status == 0
     expected = np.loadtxt(MODELS / "layernorm.costs")
@@ -27,7 +27,7 @@ def test_the_model_gives_the_same_costs_and_translations(run):
 
 
 @pytest.mark.slow
-def test_the_training_resumes(run, tmp_path):
+def test_the_training_resumes(run, compiled, tmp_path):
     shutil.copytree(MODELS, tmp_path, dirs_exist_ok=True)
     config = ("--config", "layernorm/config.json")
     status, _, said = run("train", "-m", "layernorm", *config, "--finish_after", 301)

@@ -21,7 +21,7 @@ from tests.nmt.training.scripted import CUT, FILES, LINES, build_bigrams, copy
 
 
 @pytest.fixture
-def make_trainer(write_lines, vocabulary):
+def make_trainer(write_lines, vocabulary, eagerly):
     """Makes a trainer of a model; the translations of its validations can be scripted."""
 
     def make(directory, translate=copy, build=build_bigrams, files=None, lines=LINES, **options):

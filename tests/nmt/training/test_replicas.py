@@ -142,7 +142,7 @@ TRAININGS = {
 
 
 @pytest.mark.parametrize("name", quick_one_of(len(TRAININGS), TRAININGS))
-def test_processes_train_as_one(begin, training, run, tmp_path, name):
+def test_processes_train_as_one(begin, training, run, compiled, tmp_path, name):
     """Batches of 10 sentences are shared equally by no two parts. The chief alone writes."""
     # Few updates, because each multiplies what rounding has changed before.
     count, options = TRAININGS[name]
@@ -164,7 +164,9 @@ def test_processes_train_as_one(begin, training, run, tmp_path, name):
     ],
     ids=["rnn", "transformer"],
 )
-def test_parts_have_the_same_dropout_in_any_process(begin, training, run, tmp_path, options):
+def test_parts_have_the_same_dropout_in_any_process(
+    begin, training, run, compiled, tmp_path, options
+):
     """Two processes train as one that splits its batches in two, and not as one that does not."""
     words = [*training, "--finish_after", 50, "--batch_size", 10, "--learning_rate", 1e-3, *options]
     assert statuses(begin(*[[*words, "-m", "two"]] * 2)) == [0, 0]
@@ -186,7 +188,9 @@ def test_different_options_are_refused(begin, training, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_signal_to_one_ends_all_and_another_number_resumes(begin, training, run, tmp_path):
+def test_a_signal_to_one_ends_all_and_another_number_resumes(
+    begin, training, run, compiled, tmp_path
+):
     words = [*training, "-m", "model", "--finish_after", 2000, "--valid_freq", 2000]
     processes = begin(words, words)
     wait_for_updates(processes[0], tmp_path / "errors-0")

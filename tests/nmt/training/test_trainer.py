@@ -26,7 +26,7 @@ from tests.nmt.training.scripted import LINES, scripted
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["layernorm", "none"])
-def test_learns_to_copy(make_trainer, tmp_path, kind):
+def test_learns_to_copy(make_trainer, compiled, tmp_path, kind):
     """The loss begins at a word's entropy, log 6 = 1.8 nats.
 
     200 updates take two thirds of it away.
@@ -119,7 +119,7 @@ def test_a_training_is_saved_between_validations(make_trainer, tmp_path):
 
 
 def test_a_plateau_of_the_loss_reduces_the_learning_rate_also_after_resuming(
-    make_trainer, tmp_path, capsys
+    make_trainer, compiled, tmp_path, capsys
 ):
     """At a huge learning rate the loss rises, so each validation after the first is a plateau of
     one.
