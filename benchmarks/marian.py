@@ -17,7 +17,6 @@ class Marian:
 
     def __init__(self, command):
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        self._run_to(BEGIN)
 
     def ask(self, _):
         """Lets it make an update and returns the seconds."""
@@ -34,6 +33,7 @@ class Marian:
         raise RuntimeError("Marian has ended")
 
     def __enter__(self):
+        self._run_to(BEGIN)
         return self
 
     def __exit__(self, *_):

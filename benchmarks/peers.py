@@ -116,8 +116,8 @@ def main():
     batches = work_of(options).batches
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as running:
         systems = start(options, batches, folder)
-        calls = {name: running.enter_context(each).ask for name, each in systems.items()}
         try:
+            calls = {name: running.enter_context(each).ask for name, each in systems.items()}
             taken, first = updates_in_turn(calls, len(batches), options.rounds)
         except RuntimeError as error:
             sys.exit(f"peers.py: {error}; its messages are above")

@@ -209,5 +209,6 @@ def _read_words(paths: list[Path], folder: Path, counts: list[int]) -> list[Word
                 "Marian"
             )
         ids = _read_yaml(path, read_inside(path, folder, LARGEST))
-        found.append(make_words(path, {each: number(path, each, ids[each]) for each in ids}, count))
+        numbers = {piece: number(path, piece, ids[piece]) for piece in ids}
+        found.append(make_words(path, numbers, count))
     return found

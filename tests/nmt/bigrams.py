@@ -3,11 +3,16 @@
 It compiles quickly and knows nothing of the real architectures.
 """
 
+import itertools
+import json
+
 import keras
 import numpy as np
 import tensorflow as tf
 
 from nmt.model.contract import NextWords
+
+WORDS = ["a", "b", "c", "d"]
 
 
 class Bigrams:
@@ -59,3 +64,24 @@ class Bigrams:
 
     def _log_probabilities(self, words):
         return tf.nn.log_softmax(tf.gather(tf.convert_to_tensor(self.table), words))
+
+
+def write_training(directory):
+    """Writes a corpus and dictionaries.
+
+    Returns the arguments to train `Bigrams` for 30 updates, without `-m MODEL`.
+    """
+    lines = [" ".join(words) for words in itertools.product(WORDS, repeat=3)]
+    for name in ("train.en", "train.de", "dev.en", "dev.de"):
+        (directory / name).write_text("".join(f"{line}\n" for line in lines))
+    (directory / "words.json").write_text(
+        json.dumps({word: i for i, word in enumerate(["eos", "UNK", *WORDS])})
+    )
+    return [
+        *("train", "--source_dataset", "train.en", "--target_dataset", "train.de"),
+        *("--valid_source_dataset", "dev.en", "--valid_target_dataset", "dev.de"),
+        *("--dictionaries", "words.json", "words.json", "--model_type", "bigrams"),
+        *("--embedding_size", 8, "--state_size", 8, "--learning_rate", 0.03),
+        *("--batch_size", 16, "--maxlen", 7, "--beam_size", 2, "--translation_maxlen", 5),
+        *("--valid_freq", 5, "--summary_freq", 3, "--finish_after", 30, "--seed", 1),
+    ]

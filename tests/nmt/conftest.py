@@ -2,7 +2,6 @@
 
 import collections
 import contextlib
-import itertools
 import json
 import multiprocessing
 import multiprocessing.forkserver
@@ -24,9 +23,9 @@ from nmt.model.rnnsearch import RNNSearch
 from nmt.normalization import KINDS
 from nmt.text.vocabulary import load_vocabulary
 from nmt.training.interruption import restored_handlers
+from tests.nmt.bigrams import WORDS, write_training
 
 ROOT = Path(__file__).parents[2]
-WORDS = ["a", "b", "c", "d"]
 LINES = ["a b c d", "b c d a", "c d a b", "d a b c", "a a b b", "c c d d"]
 
 
@@ -184,27 +183,6 @@ def start():
         process.join()
 
 
-def write_training(directory):
-    """Writes a corpus and dictionaries.
-
-    Returns the arguments to train `Bigrams` for 30 updates, without `-m MODEL`.
-    """
-    lines = [" ".join(words) for words in itertools.product(WORDS, repeat=3)]
-    for name in ("train.en", "train.de", "dev.en", "dev.de"):
-        (directory / name).write_text("".join(f"{line}\n" for line in lines))
-    (directory / "words.json").write_text(
-        json.dumps({word: i for i, word in enumerate(["eos", "UNK", *WORDS])})
-    )
-    return [
-        *("train", "--source_dataset", "train.en", "--target_dataset", "train.de"),
-        *("--valid_source_dataset", "dev.en", "--valid_target_dataset", "dev.de"),
-        *("--dictionaries", "words.json", "words.json", "--model_type", "bigrams"),
-        *("--embedding_size", 8, "--state_size", 8, "--learning_rate", 0.03),
-        *("--batch_size", 16, "--maxlen", 7, "--beam_size", 2, "--translation_maxlen", 5),
-        *("--valid_freq", 5, "--summary_freq", 3, "--finish_after", 30, "--seed", 1),
-    ]
-
-
 @pytest.fixture
 def training(bigrams, tmp_path):
     return write_training(tmp_path)
@@ -222,7 +200,7 @@ def trained_once(start, tmp_path_factory):
     process = start(
         directory,
         [*write_training(directory), "-m", "model"],
-        first="__import__('tensorflow').config.run_functions_eagerly(True)",
+        first="import tensorflow\ntensorflow.config.run_functions_eagerly(True)",
     )
     process.join()
     assert process.exitcode == 0, (directory / "errors").read_text()

@@ -40,7 +40,7 @@ TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 
     [
         (
             {**TRANSFORMER, "embedding_size": 32},
-            "is 32 and --state_size 64; ",
+            "is 32 and --state_size 64",
         ),
         (
             {**TRANSFORMER, "transformer_num_heads": 5},
@@ -56,7 +56,7 @@ TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 
         ),
         (
             {**TRANSFORMER, "output_hidden_activation": "relu"},
-            "no effect with --model_type transf",
+            "no effect with --model_type ",
         ),
         ({**TRANSFORMER, "transformer_norm_position": "mid"}, "it must be one of pre, post"),
         (
@@ -73,12 +73,12 @@ TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 
         ),
         (
             {"layer_normalization_center": True},
-            "--layer_normalization_center needs ",
+            "--layer_normalization_center needs",
         ),
         ({"warmup_steps": 10}, "transformer or warmup-plateau-decay"),
         (
             {"learning_schedule": "transformer", "learning_rate": 0.1},
-            "--learning_rate has no effect with ",
+            "--learning_rate has no effect",
         ),
         (
             {"dataset_weights": (1, 2)},
@@ -90,7 +90,7 @@ TRANSFORMER = {"model_type": "transformer", "embedding_size": 64, "state_size": 
         ),
         (
             {"valid_target_prefixes": ("", "a")},
-            "--valid_target_prefixes has 2 value",
+            "--valid_target_prefixes has 2",
         ),
         ({"batch_size": 0}, "above 0 and at most 100000"),
         ({"learning_rate": 10**400}, "size from 1e-30 to 2147483647"),

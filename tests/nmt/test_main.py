@@ -133,7 +133,7 @@ def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
         ),
         (
             "translate -m model -k many",
-            "-k/--beam_size: invalid int value: ",
+            "-k/--beam_size: invalid int value",
         ),
         (
             "export -m model --to x -n 1e300",
@@ -142,11 +142,11 @@ def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
         ("score -m model -s a -t b -b 0", "it must be from 1 to 100000"),
         (
             "translate -m nowhere --translation_strategy sampling -k 3",
-            "nmt: --beam_size has no effect with",
+            "nmt: --beam_size has no effect",
         ),
         (
             "translate -m nowhere --seed 3",
-            "nmt: --seed has no effect with ",
+            "nmt: --seed has no effect",
         ),
         (
             "translate --modle nowhere",
@@ -171,8 +171,8 @@ def test_a_mistake_is_one_line_and_status_2(run, dictionary, tmp_path, words, sa
 @pytest.mark.parametrize(
     ("left", "said"),
     [
-        ("last.npz", "nmt: model has no model to "),
-        (None, "nmt: there is no checkp"),
+        ("last.npz", "nmt: model has no model"),
+        (None, "nmt: there is no checkpoint"),
     ],
 )
 def test_a_model_without_its_best_checkpoint_is_refused(run, trained, tmp_path, left, said):

@@ -130,6 +130,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """
     found = dict(pairs)
     if len(found) < len(pairs):
+        # A key keeps its first place in `found`, so the first pair out of place repeats one.
         key = next(key for (key, _), own in zip(pairs, (*found, None), strict=False) if key != own)
         _refuse(f"an object has the key {_short(key)} twice")
     return found

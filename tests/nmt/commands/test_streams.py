@@ -8,8 +8,11 @@ PROGRAM = (
 )
 
 
-def test_tqdm_disable_hides_the_bar():
+def test_tqdm_disable_hides_the_bar(capsys):
     """In a process of its own, because `tqdm` reads it when it is imported."""
+    exec(PROGRAM)
+    shown = capsys.readouterr()
+    assert (shown.out, "2/2" in shown.err) == ("1 2\n", True)
     hidden = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         cwd=Path(__file__).parents[3],

@@ -1,15 +1,10 @@
 """Responses that clients have not read yet."""
 
 import asyncio
-import functools
-import gc
 
 import pytest
-import uvicorn
 
-from nmt.serving.service.connection import Connection, ConnectionLimit
-from nmt.serving.service.limits import PIECE, Answer, Budget, Limits, Refused
-from tests.nmt.serving import sending
+from nmt.serving.service.limits import PIECE, Answer, Budget, Refused
 
 
 def send(answer, stop_after=None):
@@ -56,34 +51,3 @@ def test_an_answer_counts_until_it_is_sent_or_the_client_has_left(stop_after):
     except OSError:
         assert stop_after
     assert unread.used == 0
-
-
-def test_a_connection_that_a_client_resets_is_forgotten():
-    """The client closes with unread data."""
-    config = uvicorn.Config(Answer(b"", Budget(0)), lifespan="off", log_config=None)
-    config.load()
-    state = uvicorn.server.ServerState()
-    connect = functools.partial(
-        Connection,
-        ConnectionLimit(9),
-        Limits(),
-        config=config,
-        server_state=state,
-        app_state={},
-    )
-
-    async def work():
-        async with await asyncio.get_running_loop().create_server(
-            connect, "127.0.0.1", 0
-        ) as server:
-            port = server.sockets[0].getsockname()[1]
-            assert (
-                await asyncio.to_thread(sending.send, port, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-                == 200
-            )
-            while state.connections:
-                await asyncio.sleep(0.01)
-            gc.collect()
-            assert not any(type(each) is Connection for each in gc.get_objects())
-
-    asyncio.run(work())

@@ -1,13 +1,20 @@
 """Many open connections: health is always answered, and those that do nothing give way."""
 
+import asyncio
 import contextlib
+import functools
+import gc
 import http.client
 import json
 import resource
 import socket
 
 import pytest
+import uvicorn
 
+from nmt.serving.service.connection import Connection, ConnectionLimit
+from nmt.serving.service.limits import Answer, Budget, Limits
+from tests.nmt.serving.sending import send
 from tests.nmt.serving.toy import POST
 
 BODY = b'{"inputs": ["a"]}'
@@ -84,3 +91,31 @@ def test_requests_in_progress_keep_their_places_and_others_come_back_later(servi
         connection.close()
     assert service.predict({"inputs": ["a"]})[0] == 200
     assert "Traceback" not in service.log.read_text()
+
+
+def test_a_connection_that_a_client_resets_is_forgotten():
+    """The client closes with unread data."""
+    config = uvicorn.Config(Answer(b"", Budget(0)), lifespan="off", log_config=None)
+    config.load()
+    state = uvicorn.server.ServerState()
+    connect = functools.partial(
+        Connection,
+        ConnectionLimit(9),
+        Limits(),
+        config=config,
+        server_state=state,
+        app_state={},
+    )
+
+    async def work():
+        async with await asyncio.get_running_loop().create_server(
+            connect, "127.0.0.1", 0
+        ) as server:
+            port = server.sockets[0].getsockname()[1]
+            assert await asyncio.to_thread(send, port, b"GET / HTTP/1.1\r\nHost: a\r\n\r\n") == 200
+            while state.connections:
+                await asyncio.sleep(0.01)
+            gc.collect()
+            assert not any(type(each) is Connection for each in gc.get_objects())
+
+    asyncio.run(work())

@@ -222,6 +222,7 @@ def test_hostile_requests(serve_toy, tmp_path, workers, count):
                 assert found[0] == 200
                 assert found[1]["outputs"]["translations"] == [f"{text.upper()}!" for text in texts]
     assert service.metric("nmt_rows_waiting") == service.metric("nmt_rows_running") == 0
+    assert not service.metric("nmt_requests_total", 'status="429"')  # so few are never too many
     assert "Traceback" not in service.log.read_text()
     assert service.process.is_alive()
 
