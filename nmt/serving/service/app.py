@@ -32,8 +32,8 @@ from .store import Served, Store
 _LOOK_EVERY = 1.0  # seconds between two looks for new versions
 _LARGE = 10_000  # bytes of a request, or values of a response, that are handled in a thread
 _LONGEST_REST = 0.05  # seconds
-# A body is read to this many times the limit, so that the client gets the answer and no reset.
-_READ_BEFORE_413 = 8
+# A body that is refused is read to this many times the limit: the client gets the answer, no reset.
+_READ_REFUSED = 8
 _CLOSE = {"Connection": "close"}
 disable_created_metrics()
 # The label `model` is the name of a loaded model, or empty.
@@ -214,7 +214,7 @@ class Service:
             )
         known = int(request.headers.get("content-length", 0))  # h11 has checked it
         limit = self._limits.body
-        if known > limit * _READ_BEFORE_413 or (known > limit and "expect" in request.headers):
+        if known > limit * _READ_REFUSED or (known > limit and "expect" in request.headers):
             raise rest.too_large(limit)
         try:
             body = await asyncio.wait_for(self._read(request, take), self._limits.deadline)
@@ -231,15 +231,23 @@ class Service:
         parts = []
         length = 0
         limit = self._limits.body
+        full = None
         async for part in request.stream():
             length += len(part)
-            if length <= limit:
+            if length > limit * _READ_REFUSED:
+                break
+            if length > limit or full:
+                parts.clear()
+                continue
+            try:
                 take(len(part))
                 parts.append(part)
-            elif length > limit * _READ_BEFORE_413:
-                break
+            except Refused as refused:
+                full = refused
         if length > limit:
             raise rest.too_large(limit)
+        if full:
+            raise full
         return b"".join(parts)
 
     async def _until(self, work: Coroutine, request: Request, seconds: float) -> Arrays:

@@ -65,7 +65,7 @@ class Budget:
     def share(self, free: int = 0) -> Iterator[Callable[[int], None]]:
         """Yields a function that takes more of the budget, after the first `free` of it.
 
-        The context gives all of it back.
+        The context gives all of it back, and so does the function when it refuses.
         """
         taken = 0
 
@@ -74,6 +74,8 @@ class Budget:
             counted = max(0, size - free)
             free = max(0, free - size)
             if self.used + counted > self.most:
+                self.used -= taken
+                taken = 0
                 raise Refused(429, "the queue is full; try again later", {"Retry-After": "1"})
             self.used += counted
             taken += counted
