@@ -13,7 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from .limits import Limits
 
 _READ = 512  # bytes that are parsed in a turn of the event loop
-_READ_BODY = 8192  # the same in a body of known length, which is quick to parse
+_READ_BODY = 8192  # the same within a body of known length or a chunk, which is quick to parse
 _FEW = 32  # chunks and headers in a read that need no pause
 _PAUSE = 1e-4  # seconds for each chunk or header, about four times what its parsing takes
 _log = logging.getLogger("serve.requests")
@@ -70,6 +70,12 @@ class _Parser(h11.Connection):
         self._chunks = 0
         self.parts = 0  # chunks and headers since the last read
         self.refusal = ""
+
+    @property
+    def left(self) -> int:
+        """Bytes of a body of known length, or of a chunk, that are not read yet."""
+        reader = self._reader
+        return getattr(reader, "_bytes_in_chunk", 0) or getattr(reader, "_remaining", 0)
 
     def next_event(self) -> Any:
         event = super().next_event()
@@ -147,9 +153,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Returns where to put the next bytes. What is not read yet waits in the system."""
-        is_body = self.conn.their_state is h11.SEND_BODY
-        is_plain = is_body and b"content-length" in dict(self.headers)
-        return memoryview(self._buffer)[: _READ_BODY if is_plain else _READ]
+        return memoryview(self._buffer)[: max(_READ, min(_READ_BODY, self.conn.left))]
 
     def buffer_updated(self, nbytes: int) -> None:
         try:

@@ -9,6 +9,7 @@ import json
 import resource
 import socket
 
+import h11
 import pytest
 import uvicorn
 
@@ -93,19 +94,18 @@ def test_requests_in_progress_keep_their_places_and_others_come_back_later(servi
     assert "Traceback" not in service.log.read_text()
 
 
-def test_a_connection_that_a_client_resets_is_forgotten():
-    """The client closes with unread data."""
+def connecting():
+    """Returns a function that makes connections, and uvicorn's state of them."""
     config = uvicorn.Config(Answer(b"", Budget(0)), lifespan="off", log_config=None)
     config.load()
     state = uvicorn.server.ServerState()
-    connect = functools.partial(
-        Connection,
-        ConnectionLimit(9),
-        Limits(),
-        config=config,
-        server_state=state,
-        app_state={},
-    )
+    given = {"config": config, "server_state": state, "app_state": {}}
+    return functools.partial(Connection, ConnectionLimit(9), Limits(), **given), state
+
+
+def test_a_connection_that_a_client_resets_is_forgotten():
+    """The client closes with unread data."""
+    connect, state = connecting()
 
     async def work():
         async with await asyncio.get_running_loop().create_server(
@@ -119,3 +119,27 @@ def test_a_connection_that_a_client_resets_is_forgotten():
             assert not any(type(each) is Connection for each in gc.get_objects())
 
     asyncio.run(work())
+
+
+@pytest.mark.parametrize(
+    ("begin", "size"),
+    [
+        (b"", 512),
+        (b"Content-Length: 90000\r\n\r\na", 8192),
+        (b"Transfer-Encoding: chunked\r\n\r\n", 512),
+        (b"Transfer-Encoding: chunked\r\n\r\n1\r\na", 512),
+        (b"Transfer-Encoding: chunked\r\n\r\n1000\r\na", 0xFFF),
+        (b"Transfer-Encoding: chunked\r\n\r\n10000\r\na", 8192),
+    ],
+)
+def test_large_chunks_are_read_as_bodies_of_known_length(begin, size):
+    """And what may hold many chunks or headers in small pieces."""
+
+    async def next_read():
+        connection = connecting()[0]()
+        connection.conn.receive_data(POST + begin)
+        while connection.conn.next_event() is not h11.NEED_DATA:
+            pass
+        return len(connection.get_buffer(0))
+
+    assert asyncio.run(next_read()) == size

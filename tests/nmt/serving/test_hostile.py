@@ -33,7 +33,7 @@ def exchange(port, parts, pause=0.0, read=True, leave=True):
     """
     found = b""
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
             for part in parts:
                 connection.sendall(part)
                 time.sleep(pause)
@@ -50,13 +50,11 @@ def exchange(port, parts, pause=0.0, read=True, leave=True):
 def answered(port, parts, pause=0.0):
     """Sends a request after which the service closes the connection.
 
-    Returns the answer, which must come.
+    Returns the answer, which must come; 408 and 429 only if the service has too much to do.
     """
     found = exchange(port, parts, pause, leave=False)
-    assert found[:12] in [b"HTTP/1.1 %d" % status for status in (200, 400, 404, 405, 413, 429)], (
-        found[:100],
-        parts[0],
-    )
+    statuses = (200, 400, 404, 405, 408, 413, 429)
+    assert found[:12] in [b"HTTP/1.1 %d" % status for status in statuses], (found[:100], parts[0])
     return found
 
 
@@ -222,7 +220,8 @@ def test_hostile_requests(serve_toy, tmp_path, workers, count):
                 assert found[0] == 200
                 assert found[1]["outputs"]["translations"] == [f"{text.upper()}!" for text in texts]
     assert service.metric("nmt_rows_waiting") == service.metric("nmt_rows_running") == 0
-    assert not service.metric("nmt_requests_total", 'status="429"')  # so few are never too many
+    for status in (408, 429):  # so few callers are never too many
+        assert not service.metric("nmt_requests_total", f'status="{status}"')
     assert "Traceback" not in service.log.read_text()
     assert service.process.is_alive()
 
