@@ -125,10 +125,10 @@ def test_a_translation_waits_for_lines(place):
         assert translation.seconds(["a"]) > translation.seconds(["a"] * 3) > 0
 
 
-def test_a_translation_without_a_model_says_why(place):
+def test_a_translation_that_ends_says_why(place):
     with (
-        Translation(Side("base", runner.ROOT, place), place) as translation,
-        pytest.raises(Failed, match="nmt:"),
+        Translation(Side("base", place, place), place) as translation,
+        pytest.raises(Failed, match="No module named nmt"),
     ):
         translation.seconds(["a"])
 

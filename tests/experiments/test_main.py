@@ -1,4 +1,5 @@
 import sys
+from unittest.mock import Mock
 
 import pytest
 
@@ -29,17 +30,24 @@ def test_a_task_is_a_folder_with_a_task_file(tasks, capsys):
     assert capsys.readouterr().out == "two usual True\none mine False\n"
 
 
-def test_an_unknown_task_is_refused(tasks):
-    with pytest.raises(UserError, match=r"TASK=three is unknown; .* one, two"):
-        command.reproduce("three", "", so_far=False)
-
-
 def test_seeds_are_chosen_in_translation_alone(tasks):
     with pytest.raises(UserError, match="TASK=one trains all its seeds"):
         command.reproduce("one", "", so_far=False, seeds=[1])
 
 
-def test_a_task_that_has_filled_the_memory_goes_on_in_a_new_process(tasks, monkeypatch, tmp_path):
+@pytest.fixture
+def main(tasks, monkeypatch):
+    """The command with some words. The handlers of the test process stay."""
+    monkeypatch.setattr(command.signal, "signal", lambda *_: None)
+
+    def main(*words):
+        monkeypatch.setattr(sys, "argv", ["experiments", *words])
+        command.main()
+
+    return main
+
+
+def test_a_task_that_has_filled_the_memory_goes_on_in_a_new_process(main, monkeypatch, tmp_path):
     (tmp_path / "experiments" / "full").mkdir()
     (tmp_path / "experiments" / "full" / "task.py").write_text(
         "from experiments.runs.store import Restart\n\nDATA = ''\n\n\n"
@@ -47,27 +55,16 @@ def test_a_task_that_has_filled_the_memory_goes_on_in_a_new_process(tasks, monke
     )
     started = []
     monkeypatch.setattr(command.os, "execv", lambda *given: started.append(given))
-    monkeypatch.setattr(command.signal, "signal", lambda *_: None)
-    monkeypatch.setattr(sys, "argv", ["experiments", "--task", "full", "mine"])
-    command.main()
+    main("--task", "full", "mine")
     assert started == [
         (sys.executable, [sys.executable, "-m", "experiments", "--task", "full", "mine"])
     ]
 
 
-def test_a_mistake_is_one_line_and_status_2(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["experiments", "--task", "three"])
-    monkeypatch.setattr(
-        command.signal, "signal", lambda *_: None
-    )  # keep the handlers of the test process
-    with pytest.raises(SystemExit, match="2"):
-        command.main()
-    assert capsys.readouterr().err.startswith("experiments: TASK=three is unknown")
-
-
 @pytest.mark.parametrize(
-    "error, words",
+    ("error", "words"),
     [
+        (None, "experiments: TASK=three is unknown; choose one of one, two\n"),
         (
             ModuleNotFoundError("No module named 'tensorflow'"),
             "`make reproduce` installs what is needed",
@@ -78,14 +75,9 @@ def test_a_mistake_is_one_line_and_status_2(monkeypatch, capsys):
         ),
     ],
 )
-def test_a_missing_package_and_a_full_disk_have_a_sentence_each(error, words, monkeypatch, capsys):
-    def fail():
-        raise error
-
-    monkeypatch.setattr(command, "load_tensorflow", fail)
-    monkeypatch.setattr(sys, "argv", ["experiments"])
-    monkeypatch.setattr(command.signal, "signal", lambda *_: None)
+def test_a_failure_is_one_line_and_status_2(error, words, main, monkeypatch, capsys):
+    monkeypatch.setattr(command, "load_tensorflow", Mock(side_effect=error))
     with pytest.raises(SystemExit, match="2"):
-        command.main()
+        main("--task", "three")
     said = capsys.readouterr().err
     assert words in said and said.count("\n") == 1

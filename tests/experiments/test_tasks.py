@@ -25,7 +25,7 @@ from tests.experiments.runs.conftest import reproduce_whole
 ROOT = Path(__file__).parents[2]
 RANDOM = np.random.default_rng(0)
 SETTING = Setting(
-    "small", "small", batch_size=6, updates=4, window=2, validate_every=2, options={"length": 6}
+    "small", "small", batch_size=6, updates=5, window=1, validate_every=2, options={"length": 6}
 )
 
 
@@ -101,6 +101,24 @@ def conditions_of(name):
     return {condition.name: condition for condition in task_of(name).EXPERIMENT.conditions}
 
 
+@pytest.mark.parametrize("name", TASKS)
+def test_initial_weights_depend_on_the_seed_alone(name):
+    """All matrices that are drawn are equal, whatever the condition."""
+    networks = networks_of(name)
+    conditions = conditions_of(name)
+
+    def drawn(kind, seed=1):
+        model = networks.build(Run(conditions[kind], SETTING, seed, 0.01))
+        return [each for each in model.get_weights() if each.ndim > 1 and each.any()]
+
+    expected = drawn("none")
+    for kind in conditions:
+        for found, wanted in zip(drawn(kind), expected, strict=True):
+            np.testing.assert_array_equal(found, wanted, err_msg=kind)
+    others = zip(drawn("none", seed=2), expected, strict=True)
+    assert expected and all(np.abs(one - other).max() > 0 for one, other in others)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TASKS)
 def test_everything_is_trained_measured_and_reported_once(name, tmp_path):
@@ -138,10 +156,12 @@ def test_a_log_has_losses_validations_and_shares(name, tmp_path):
     *_, measured, norms = TASKS[name]
     networks = networks_of(name)
     log = train(Run(conditions_of(name)["rmsnorm"], SETTING, 1, 0.01), networks)
-    assert [each["update"] for each in log["train"]] == [2, 4]
+    assert [each["update"] for each in log["train"]] == [1, 2, 3, 4, 5]
+    assert [each["update"] for each in log["validations"]] == [2, 4, 5]
     tested = measured | {f"test_{key}" for key in measured}
     assert {"update", *tested} <= log["validations"][0].keys()
     assert log["mean_share"]["last"].keys() == norms
+    assert log["mean_share"]["first"] != log["mean_share"]["last"]
     assert (
         log.keys() - {"train", "validations", "seconds", "mean_share"}
         == {"most_frequent_error"} & log.keys()

@@ -58,15 +58,6 @@ def test_every_file_is_checked_before_the_first_is_written(two_files, spoil):
     assert two_files.snapshot() == before
 
 
-def test_a_skipped_file_is_left_alone_and_the_others_change(two_files):
-    (two_files.root / "nmt/two").write_text("mine\n")
-    for command, state in [("apply", "applied 2 of 2"), ("revert", "pristine")]:
-        assert two_files.apply(command).returncode == 2
-        result = two_files.apply(command, "--skip", "nmt/two")
-        assert (result.returncode, result.stdout.splitlines()[-1]) == (0, f"nmt: {state}")
-        assert contents(two_files) == [ONE[command == "apply"], b"mine\n"]
-
-
 @pytest.mark.parametrize(
     ("command", "state"), [("apply", "applied 2 of 2"), ("revert", "pristine")]
 )

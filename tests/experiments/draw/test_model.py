@@ -1,33 +1,24 @@
 import keras
 import numpy as np
-import pytest
 
 from experiments.draw.model import CellNormLSTMCell, bound, build_model, normal_divergence
 from experiments.runs.kinds import norm_conditions
-from tests.parameters import quick_one_of
 
-CONDITIONS = {condition.name: condition for condition in norm_conditions(1e-5)}
-SIZES = {"units": 5, "latent": 2, "steps": 3}
+RMSNORM = next(each for each in norm_conditions(1e-5) if each.name == "rmsnorm")
 
 
-def small(condition="rmsnorm", seed=1):
-    return build_model(CONDITIONS[condition], 1e-3, seed, 9, **SIZES)
+def small(seed=1):
+    return build_model(RMSNORM, 1e-3, seed, 9, units=5, latent=2, steps=3)
 
 
 def images(count=4):
     return (np.random.default_rng(0).random((count, 9)) < 0.5).astype(np.float32)
 
 
-@pytest.mark.parametrize("condition", quick_one_of(len(CONDITIONS), CONDITIONS))
-def test_initial_weights_and_noise_depend_on_the_seed_alone(condition):
-    def kernel(model):
-        return model.get_layer("drawing").cell.encoder.kernel.numpy()
-
-    np.testing.assert_array_equal(kernel(small(condition)), kernel(small("none")))
-    assert np.abs(kernel(small(condition, 2)) - kernel(small("none"))).max() > 0
-    np.testing.assert_array_equal(
-        small(condition).predict(images(), verbose=0), small(condition).predict(images(), verbose=0)
-    )
+def test_the_noise_depends_on_the_seed_alone():
+    one, same, other = (small(seed).get_layer("noise")(images()) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, same)
+    assert np.abs(one - other).max() > 0
 
 
 def test_only_the_cell_state_is_normalized_and_only_for_the_output():

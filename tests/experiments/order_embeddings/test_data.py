@@ -38,9 +38,3 @@ def test_missing_files_and_lines_are_named(folder):
     (folder / "val.2.en").unlink()
     with pytest.raises(UserError, match=r"lacks val\.2\.en; put"):
         read_corpus(str(folder))
-
-
-def test_a_file_that_cannot_be_read_is_named(folder):
-    (folder / "train.1.en.gz").write_bytes(b"text")
-    with pytest.raises(UserError, match=r"train\.1\.en\.gz cannot be read: "):
-        read_corpus(str(folder))

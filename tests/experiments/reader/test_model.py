@@ -64,15 +64,6 @@ def test_logits_stay_with_their_entities():
     assert len(set(drawn.argmax(-1))) > 1
 
 
-@pytest.mark.parametrize("condition", CONDITIONS)
-def test_initial_weights_depend_on_the_seed_alone(condition):
-    def kernel(model):
-        return model.get_layer("entities").kernel.numpy()
-
-    np.testing.assert_array_equal(kernel(small(condition)), kernel(small("none")))
-    assert np.abs(kernel(small(condition, 2)) - kernel(small("none"))).max() > 0
-
-
 def test_the_numbers_of_a_training_depend_on_the_seed_alone():
     def numbers(seed):
         return np.asarray(small(seed=seed).get_layer("numbers")(*texts(), training=True)[2])
@@ -111,13 +102,13 @@ def test_the_output_follows_the_equations():
 @pytest.mark.parametrize("condition", quick_one_of(3, CONDITIONS))
 def test_padding_of_questions_does_not_enter(condition):
     model = small(condition)
-    (passages, questions) = texts(2)
-    model([passages, questions])  # the first call compiles the norms, and rounds differently
-    before = np.asarray(model([passages, questions]))
+    read = keras.Model(model.inputs, model.get_layer("question").output)
+    read(texts(2))  # the first call compiles the norms, and rounds differently
+    before = np.asarray(read(texts(2)))
     table = model.get_layer("words").embeddings.numpy()
     table[PADDING] += 5
     model.get_layer("words").embeddings.assign(table)
-    np.testing.assert_array_equal(before, model([passages, questions]))
+    np.testing.assert_array_equal(before, read(texts(2)))
 
 
 def test_a_row_sets_the_initial_gains():

@@ -53,18 +53,14 @@ def test_markdown_has_table_and_picture(report):
     assert "|  | x |\n| --- | ---: |\n| row | 1 to 2 |\n\n![The one](one.png)\n" in text
 
 
-def test_json_has_the_figures(report):
-    found = json.loads((report / "report.json").read_text())
-    assert found["corpus"] == "tiny"
-    assert found["sections"]["two"]["data"] == {"x": [1.5]}
-
-
-def test_json_has_null_for_what_it_lacks(tmp_path):
+def test_json_has_facts_and_figures_and_null_for_what_it_lacks(tmp_path):
     data = {"x": [1.5, float("nan")], "y": float("inf"), "z": ("text", None)}
-    write_report(tmp_path / "report", "Title", [], {}, [replace(section("one"), data=data)])
+    facts = {"corpus": "tiny"}
+    write_report(tmp_path / "report", "Title", [], facts, [replace(section("one"), data=data)])
     found = json.loads(
         (tmp_path / "report" / "report.json").read_text(), parse_constant=pytest.fail
     )
+    assert found["corpus"] == "tiny"
     assert found["sections"]["one"]["data"] == {"x": [1.5, None], "y": None, "z": ["text", None]}
 
 

@@ -3,10 +3,9 @@ import pytest
 
 from experiments.reporting.speed import AGAIN, PROCESSES
 from experiments.runs import experiment
-from experiments.runs.experiment import Experiment, order, time_updates, train
-from experiments.runs.run import Run
+from experiments.runs.experiment import Experiment, order, time_updates
 from experiments.runs.store import LogStore, Restart
-from tests.experiments.runs.conftest import CONDITIONS, EXPERIMENT, SETTING, Signs
+from tests.experiments.runs.conftest import EXPERIMENT, Signs
 
 
 @pytest.mark.slow
@@ -37,15 +36,6 @@ def test_a_row_or_a_setting_that_no_process_has_timed_is_timed_with_all_others(
         assert store.read_times() == [times("layernorm", "rmsnorm", AGAIN)] * count
     monkeypatch.setattr(experiment, "told", lambda _: "")
     EXPERIMENT.reproduce("", so_far=False, root=tmp_path)  # once more, without a restart
-
-
-@pytest.mark.slow
-def test_losses_and_validations_follow_the_setting():
-    whole = train(Run(CONDITIONS[1], SETTING, seed=1, step_size=0.01), Signs())
-    assert [each["update"] for each in whole["train"]] == [2, 4, 6, 8, 10]
-    assert [each["update"] for each in whole["validations"]] == [4, 8, 10]
-    assert whole["validations"][-1]["nll"] < whole["validations"][0]["nll"]
-    assert whole["seconds"] > 0
 
 
 def test_every_epoch_has_all_examples_in_its_own_order():

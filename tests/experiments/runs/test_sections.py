@@ -4,7 +4,6 @@ from matplotlib.figure import Figure
 from experiments.reporting.speed import AGAIN
 from experiments.runs.run import GRID_SEED, Run
 from experiments.runs.sections import (
-    logs_by_condition,
     share_section,
     step_sizes_section,
     times_section,
@@ -36,10 +35,6 @@ def test_the_grid_has_the_best_validation_of_every_step_size(logs):
     assert made.columns == ["", "0.1", "0.3"]
     assert made.rows == [["LayerNorm, small batches", "0.1000", "0.3000"]]
     assert step_sizes_section({}, "nll", "loss") is None
-
-
-def test_the_seed_of_the_grid_is_not_reported(logs):
-    assert list(logs_by_condition(logs, SETTING)[CONDITIONS[0]]) == [1, 3]
 
 
 def test_the_share_has_its_mean_before_and_after(logs):

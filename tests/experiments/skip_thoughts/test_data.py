@@ -44,19 +44,17 @@ def test_neighbours_are_of_the_same_novel_and_short_enough(tmp_path):
     np.testing.assert_array_equal(found.train.ids[5], five)
 
 
-def test_frequent_words_come_first(corpus):
-    counts = np.bincount(corpus.train.ids[corpus.train.ids > END])[END + 1 :]
+def test_frequent_words_come_first(novels):
+    ids = read_corpus(str(novels)).train.ids
+    counts = np.bincount(ids[ids > END])[END + 1 :]
     assert len(counts) > 1 and (np.diff(counts) <= 0).all()
 
 
-def test_too_little_text_is_refused(tmp_path):
-    for name in "abcd":
-        (tmp_path / f"{name}.txt").write_text("One. Two.")
+@pytest.mark.parametrize(
+    ("names", "text"), [("abcd", "One. Two."), ("a", "One is here. Two is here. Three is here.")]
+)
+def test_too_little_text_is_refused(tmp_path, names, text):
+    for name in names:
+        (tmp_path / f"{name}.txt").write_text(text)
     with pytest.raises(UserError, match=f"no three sentences in a row of up to {LONGEST} words"):
-        read_corpus(str(tmp_path))
-
-
-def test_a_single_novel_is_refused(tmp_path):
-    (tmp_path / "one.txt").write_text("One is here. Two is here. Three is here.")
-    with pytest.raises(UserError):
         read_corpus(str(tmp_path))

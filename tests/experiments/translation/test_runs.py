@@ -146,26 +146,19 @@ def test_all_kinds_of_the_copy_are_timed_in_turn_and_layernorm_again(corpus, sto
     assert given in command
 
 
-def test_a_new_kind_causes_all_kinds_to_be_timed_again(corpus, store, ran, times):
-    kinds = [kind for kind in times["updates"]["float32"] if kind != AGAIN]
-    measure_seconds(kinds, corpus, store)
-    ran.clear()
-    measure_seconds([*kinds, "mine"], corpus, store)
-    assert [command[0] for command in ran] == [BENCHMARK] * PROCESSES
-
-
-def test_times_of_one_process_are_read_and_completed(corpus, store, ran, times):
-    kinds = [kind for kind in times["updates"]["float32"] if kind != AGAIN]
-    store.write("times", times)  # as it was written before
-    assert store.read_times() == [times]
-    measure_seconds(kinds, corpus, store)
-    assert len(ran) == PROCESSES - 1
-    old = times["updates"]["float32"]
-    del old[AGAIN]
-    store.write("times", times)
-    ran.clear()
-    measure_seconds(kinds, corpus, store)
-    assert len(ran) == PROCESSES
+@pytest.mark.parametrize(
+    ("kinds", "lost", "count"),
+    [([], "", PROCESSES - 1), (["mine"], "", PROCESSES), ([], AGAIN, PROCESSES)],
+    ids=["all kinds", "a new kind", "LayerNorm once"],
+)
+def test_a_process_that_timed_all_kinds_need_not_time_them_again(
+    corpus, store, ran, times, kinds, lost, count
+):
+    updates = times["updates"]["float32"]
+    timed = {kind: each for kind, each in updates.items() if kind != lost}
+    store.write_times([{**times, "updates": {"float32": timed}}])
+    measure_seconds([*(updates.keys() - {AGAIN}), *kinds], corpus, store)
+    assert len(ran) == count
 
 
 def test_an_interrupted_measurement_is_not_kept(corpus, store, ran, monkeypatch):

@@ -148,30 +148,33 @@ def test_requests_without_rows_take_places_in_the_queue():
     assert with_batcher(work, queue=3) == [[], [], [], 429, 429]
 
 
-def test_a_failed_batch_is_not_computed_again_for_callers_who_have_left():
+def test_a_failed_batch_is_computed_one_by_one_for_the_callers_who_are_still_there():
     class Failing(Doubling):
         def run(self, inputs):
-            super().run(inputs)
-            raise ValueError("no")
+            found = super().run(inputs)
+            if 13 in inputs["numbers"]:
+                raise ValueError("no")
+            return found
 
     signature = Failing(releases=1)
 
     async def work(batcher):
-        first = ask(batcher, signature)
-        with pytest.raises(Refused):
-            await first
+        await ask(batcher, signature)
         calls = [ask(batcher, signature) for _ in range(4)]
+        wrong = {"numbers": np.array([13], np.int32)}
+        calls.append(asyncio.ensure_future(batcher.run(signature, wrong, 1)))
         await asyncio.to_thread(signature.begun.acquire)
-        await asyncio.to_thread(signature.begun.acquire)  # the four are being computed together
-        for call in calls[1:]:
+        await asyncio.to_thread(signature.begun.acquire)  # all are being computed together
+        for call in calls[1:4]:
             call.cancel()
         await asyncio.sleep(0)
         signature.go.release(5)
         with pytest.raises(Refused):
-            await calls[0]
+            await calls[4]
+        return await calls[0]
 
-    with_batcher(work)
-    assert signature.sizes == [1, 4, 1]
+    assert with_batcher(work)["doubles"].tolist() == [0]
+    assert signature.sizes == [1, 5, 1, 1]
 
 
 def test_what_a_large_request_has_not_yet_put_into_the_queue_is_not_waited_for():

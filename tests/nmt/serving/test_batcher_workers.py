@@ -78,3 +78,21 @@ def test_a_worker_waits_only_for_its_share():
 
     with_batcher(work, workers=2, batch=8, batch_wait=600.0)
     assert signature.sizes == [4, 1, 1]
+
+
+def test_a_worker_waits_longer_after_a_long_batch():
+    """For a twentieth of the time of the batch."""
+    signature = Doubling()
+
+    async def work(batcher):
+        first = ask(batcher, signature, 2)
+        await asyncio.sleep(1)
+        signature.go.release(3)
+        await first
+        calls = [ask(batcher, signature)]
+        for _ in range(100):  # a worker that does not wait would take the first of both alone
+            await asyncio.sleep(0)
+        await asyncio.gather(*calls, ask(batcher, signature))
+
+    with_batcher(work, batch_wait=0.0)
+    assert signature.sizes == [2, 2]

@@ -37,9 +37,9 @@ def slow_requests(service, steps, count=1):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_lets_requests_finish(serve_toy, tmp_path, number):
     service = serve_toy(tmp_path)
-    with slow_requests(service, 15_000) as found:
+    with slow_requests(service, 5_000) as found:
         os.kill(service.process.pid, number)
-    assert found == [(200, {"outputs": [15_000]})]
+    assert found == [(200, {"outputs": [5_000]})]
     service.process.join(60)
     assert service.process.exitcode == 0
     assert "Traceback" not in service.log.read_text()

@@ -196,7 +196,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize(
-    "workers, count", [(2, 400), pytest.param(1, 10_000, marks=pytest.mark.slow)]
+    "workers, count", [(2, 200), pytest.param(1, 10_000, marks=pytest.mark.slow)]
 )
 def test_hostile_requests(serve_toy, tmp_path, workers, count):
     service = serve_toy(tmp_path, "--workers", workers)

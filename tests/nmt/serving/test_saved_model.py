@@ -287,9 +287,8 @@ def test_a_saved_model_has_only_operations_of_tensorflow_and_the_tokenizer(saved
     assert_only_operations_of_tensorflow_and_the_tokenizer(saved_model)
 
 
-@pytest.mark.parametrize(
-    "architecture", ["rnn", pytest.param("transformer", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("architecture", ["rnn", "transformer"])
 def test_the_other_kinds_of_normalization_save_the_same_operations(
     vocabularies, kind, architecture, tmp_path
 ):

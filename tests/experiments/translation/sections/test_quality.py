@@ -3,7 +3,7 @@ import pytest
 from experiments.translation.condition import Condition
 from experiments.translation.sections.quality import section
 from nmt.config import Config
-from tests.experiments.translation.conftest import CONDITIONS, make_result
+from tests.experiments.translation.conftest import make_result
 
 
 @pytest.fixture
@@ -39,7 +39,8 @@ def test_every_row_has_its_step_size_and_epsilon(results):
         name: cells["learning rate, Adam's epsilon"]
         for name, cells in cells_of(section(results)).items()
     }
-    assert (found["Baseline"], found["RMSNorm"]) == ("0.5, 0.25", "default, 1e-08")
+    default = Config.__dataclass_fields__["adam_epsilon"].default
+    assert (found["Baseline"], found["RMSNorm"]) == ("0.5, 0.25", f"default, {default}")
 
 
 def test_the_beam_size_of_the_trainings_is_named(results):
@@ -58,20 +59,6 @@ def test_a_transformer_without_a_norm_fails_below_one_bleu(bleu, verdict):
 
 def test_without_rows_of_table_2_there_is_no_section(results):
     assert section([each for each in results if each.condition.section != "main"]) is None
-
-
-def test_the_epsilon_of_adam_is_that_of_the_options_or_the_default_of_train():
-    given = make_result(
-        CONDITIONS["rmsnorm"],
-        options={"state_size": 32, "embedding_size": 16, "adam_epsilon": 1e-3},
-    )
-    (cells,) = cells_of(section([given])).values()
-    assert cells["learning rate, Adam's epsilon"] == "default, 0.001"
-    (cells,) = cells_of(section([make_result(CONDITIONS["rmsnorm"])])).values()
-    assert (
-        float(cells["learning rate, Adam's epsilon"].split()[-1])
-        == Config.__dataclass_fields__["adam_epsilon"].default
-    )
 
 
 def test_rows_have_the_papers_bleu_but_added_rows_have_none(results):
