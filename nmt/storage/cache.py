@@ -53,7 +53,9 @@ class Cache:
             record = _read_record(path)
             if record is None:
                 with self._explained():
-                    self._remove(path)
+                    shutil.rmtree(path, ignore_errors=True)
+                    if path.exists():  # another user's, who alone may remove its files
+                        path.rename(temporary_path(path))
                     with atomic_directory(path) as new:
                         record = make(new)
                         sizes = {each.name: each.stat().st_size for each in new.iterdir()}
@@ -61,11 +63,6 @@ class Cache:
                         for each in (new, *new.iterdir()):
                             self._share(each)
         return path, record
-
-    def _remove(self, entry: Path) -> None:
-        shutil.rmtree(entry, ignore_errors=True)
-        if entry.exists():  # another user's, who alone may remove its files
-            entry.rename(temporary_path(entry))
 
     def _share(self, path: Path) -> None:
         """Gives a file or folder the permissions of the cache, whose users share it."""
@@ -102,16 +99,14 @@ class Cache:
         lock = FileLock(self.directory / f"{name}.lock", mode=0o666)  # of any user
         with self._explained():
             try:
-                lock.acquire(timeout=_WAIT)
+                held = lock.acquire(timeout=_WAIT)
             except Timeout:
                 log.info(
                     f"waiting for another process, which reads the same text ({lock.lock_file})"
                 )
-                lock.acquire()
-        try:
+                held = lock.acquire()
+        with held:
             yield
-        finally:
-            lock.release()
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:

@@ -107,8 +107,9 @@ def checkpoint_size(path: str | os.PathLike) -> tuple[int, int]:
 def kept_checkpoints(directory: Path) -> list[Path]:
     """Returns the models that a training kept, the latest last."""
     models = path_inside(directory / KEPT, directory).glob("*.npz")
-    found = [path for path in models if path.stem.isdecimal()]
-    return sorted(found, key=lambda path: int(path.stem))
+    return sorted(
+        (path for path in models if path.stem.isdecimal()), key=lambda path: int(path.stem)
+    )
 
 
 @contextlib.contextmanager

@@ -59,13 +59,10 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
 @contextlib.contextmanager
 def atomic_directory(path: Path) -> Iterator[Path]:
     """Makes a temporary directory and yields it. It is renamed to `path` when the block succeeds
-    and all is synced.
-
-    If the block fails, nothing is left, not even the parents of `path` that were missing.
+    and all is synced. If the block fails, it is removed.
     """
     if path.exists():
         raise UserError(f"{path} exists already; remove it or give another path")
-    missing = [parent for parent in path.parents if not parent.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(path.parent.iterdir())
     temporary = temporary_path(path)
@@ -81,9 +78,6 @@ def atomic_directory(path: Path) -> Iterator[Path]:
         _sync(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
-        for parent in missing:
-            with contextlib.suppress(OSError):  # it is not empty
-                parent.rmdir()
 
 
 def temporary_path(path: Path) -> Path:
@@ -115,7 +109,7 @@ def path_inside(path: Path, directory: Path) -> Path:
     return path
 
 
-def read_inside(path: Path, directory: Path, most: int) -> bytes:
+def read_inside(path: Path, directory: Path, most: int = 1 << 26) -> bytes:
     """Returns the content of a file, as `open_inside` opens it."""
     with open_inside(path, directory) as file:
         content = file.read(most + 1)
@@ -153,14 +147,12 @@ def exclusive(directory: Path) -> Iterator[None]:
     the process exits.
 
     Removes temporary files that killed processes left there and in its folders that are no links.
-    On exit, removes the directory if this call created it and it is still empty.
     """
-    created = not directory.exists()
     lock = FileLock(directory / _LOCK)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         path_inside(directory / _LOCK, directory)  # an older filelock empties what a link names
-        lock.acquire(blocking=False)
+        held = lock.acquire(blocking=False)
     except Timeout:
         raise UserError(
             f"{directory} is in use by another training; wait for it, or give another directory"
@@ -169,15 +161,9 @@ def exclusive(directory: Path) -> Iterator[None]:
         raise UserError(
             f"{directory} cannot be written to: {error.strerror}; give another directory"
         ) from None
-    try:
+    with held:
         _remove_abandoned(directory.rglob("*"))
         yield
-    finally:
-        with contextlib.suppress(OSError):
-            if created and os.listdir(directory) == [_LOCK]:
-                (directory / _LOCK).unlink()
-                directory.rmdir()
-        lock.release()
 
 
 def _remove_abandoned(paths: Iterable[Path]) -> None:
