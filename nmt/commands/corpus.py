@@ -2,8 +2,9 @@
 
 import argparse
 
-from ..text.corpora import CORPORA
+from ..text.corpora.demo import write_demo
+from ..text.corpora.multi30k import write_multi30k
 
 
 def run(arguments: argparse.Namespace) -> None:
-    CORPORA[arguments.name](arguments.to)
+    {"demo": write_demo, "multi30k": write_multi30k}[arguments.name](arguments.to)

@@ -16,8 +16,6 @@ from .lines import content_digests, read_blocks, read_pieces
 from .segmentation import VERSION
 from .vocabulary import SentencePieceVocabulary, Vocabulary
 
-_BLOCK = 1 << 20  # bytes of the lines that are encoded at a time
-
 # Maps lines, each with a line feed at its end, to the numbers of all lines, the count of each, and
 # perhaps the hash of each.
 Encoder = Callable[[bytes], tuple[np.ndarray, ...]]
@@ -119,16 +117,22 @@ def _prepare(
                 yield shard, block
 
     def make(folder: Path) -> dict[str, list[int]]:
-        compressed = any(path.suffix in (".gz", ".zst") for path in paths)  # of unknown size
-        size = None if compressed else sum(path.stat().st_size for path in paths)
-        name = f"reading {paths[0].name}"
+        is_compressed = any(path.suffix in (".gz", ".zst") for path in paths)
+        bar = tqdm(
+            desc=f"reading {paths[0].name}",
+            total=None if is_compressed else sum(path.stat().st_size for path in paths),
+            delay=5,
+            leave=False,
+            unit="B",
+            unit_scale=True,
+        )
         counts = np.zeros(len(paths) + 1, np.int64)
         total = 0
         with (
             (folder / "flat").open("wb") as flat,
             (folder / "ends").open("wb") as ends,
             (folder / "hashes").open("wb") as hashes,
-            tqdm(desc=name, total=size, delay=5, leave=False, unit="B", unit_scale=True) as bar,
+            bar,
         ):
             ends.write(np.zeros(1, np.int64))
             encoded = parallel_map(lambda block: (block[0], *encoder(block[1])), blocks(bar))
@@ -155,7 +159,7 @@ def _unchanged_blocks(path: Path, digest: str, bar: tqdm) -> Iterator[bytes]:
             bar.update(len(piece))
             yield piece
 
-    yield from read_blocks(pieces(), path, _BLOCK)
+    yield from read_blocks(pieces(), path)
     if sha.hexdigest() != digest:
         raise changed_while_read(path)
 

@@ -255,11 +255,10 @@ class ValidationData:
             raise text.empty()
         self.sources, targets = map(list, zip(*pairs, strict=True))
         self.references = [target.decode() for target in targets]
-        prefixes = []
-        for prefix, each in zip(
-            config.valid_target_prefixes or [""] * len(sets), sets, strict=True
-        ):
-            prefixes += [prefix] * len(each)
+        given = zip(config.valid_target_prefixes or [""] * len(sets), sets, strict=True)
+        prefixes = list(
+            itertools.chain.from_iterable([prefix] * len(each) for prefix, each in given)
+        )
         self.prefixes = prefixes if config.valid_target_prefixes else None
         begins = vocabularies.target.encode(tf.constant(prefixes, tf.string))
         spelled = vocabularies.target.decode(begins).numpy()

@@ -9,6 +9,7 @@ import contextlib
 import functools
 import gzip
 import hashlib
+import importlib
 import io
 import os
 import re
@@ -16,7 +17,6 @@ import select
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import BinaryIO, TextIO, TypeVar
 
 from ..errors import UserError
@@ -45,43 +45,29 @@ def read_lines(*paths: Path, errors: str = "strict") -> Iterator[bytes]:
             yield from block[:-1].split(b"\n")
 
 
-def count_lines(path: Path) -> int:
-    """Returns the number of lines of a file of UTF-8."""
-    return sum(block.count(b"\n") for block in read_blocks(read_pieces(path), path))
+def count_lines(path: Path, errors: str = "strict") -> int:
+    """Returns the number of lines of a file, as `read_lines` reads it."""
+    return sum(block.count(b"\n") for block in read_blocks(read_pieces(path), path, errors))
 
 
 def read_blocks(
-    pieces: Iterable[bytes | None], name: str | Path, size: int = 0, errors: str = "strict"
+    pieces: Iterable[bytes | None], name: str | Path, errors: str = "strict"
 ) -> Iterator[bytes | None]:
     """Yields text in blocks of whole lines, each with a line feed at its end, and `None` for each
     `None`.
 
     Args:
         pieces: The text, cut anywhere. `None` is a pause of a stream.
-        size: If given, a block ends at the first end of a line after this many bytes. The last may
-            be smaller.
     """
-    held = b""
     lines = 0
     for block in _whole_lines(pieces):
         if block is not None:
             if errors == "strict":
-                _require_utf8(block, name, lines)
-                _require_line_feeds(block, name, lines)
+                _require_lines(block, name, lines)
             elif not lines:
                 _require_text(block[:_BEGINNING], name)
             lines += block.count(b"\n")
-        if block is None or not size:
-            yield block
-            continue
-        held = held + block
-        start = 0
-        while end := held.find(b"\n", start + size - 1) + 1:
-            yield held[start:end]
-            start = end
-        held = held[start:]
-    if held:
-        yield held
+        yield block
 
 
 def spread(items: Iterable[T], number: int, count: int | None) -> Iterator[T]:
@@ -112,8 +98,10 @@ def _whole_lines(pieces: Iterable[bytes | None]) -> Iterator[bytes | None]:
         yield last.removeprefix(mark).rstrip(b"\r") + b"\n"
 
 
-def _require_utf8(block: bytes, name: str | Path, lines: int) -> None:
-    """Checks a block that follows this many lines."""
+def _require_lines(block: bytes, name: str | Path, lines: int) -> None:
+    """Refuses a block, after this many lines, that is not UTF-8 or has carriage returns for line
+    feeds: the text would be one line.
+    """
     try:
         block.decode()
     except UnicodeDecodeError as error:
@@ -125,10 +113,6 @@ def _require_utf8(block: bytes, name: str | Path, lines: int) -> None:
             f"{name}, line {number} is not UTF-8: its byte {place} is wrong ({error.reason}); "
             "convert the file first"
         ) from None
-
-
-def _require_line_feeds(block: bytes, name: str | Path, lines: int) -> None:
-    """Refuses a text that has carriage returns in the place of line feeds: it would be one line."""
     if not lines and block.count(b"\n") == 1 and block.count(b"\r") > 1:
         raise UserError(
             f"{name} ends its lines with carriage returns; convert it: tr '\\r' '\\n' < OLD > NEW"
@@ -201,7 +185,7 @@ def _opener(path: Path) -> tuple[Callable[[Path, str], BinaryIO], tuple[type[Exc
         return gzip.open, (EOFError, zlib.error, gzip.BadGzipFile)
     if path.suffix != ".zst":
         return open, ()
-    zstd = _zstd(path)
+    zstd = importlib.import_module("backports.zstd")  # an extra
     any_window = {zstd.DecompressionParameter.window_log_max: 31}  # as of `zstd --long=31`
     return functools.partial(zstd.open, options=any_window), (EOFError, zstd.ZstdError)
 
@@ -214,7 +198,7 @@ def replace_text(path: Path) -> Iterator[TextIO]:
             text.reconfigure(line_buffering=True)
             yield text
         return
-    zstd = _zstd(path) if path.suffix == ".zst" else None
+    zstd = importlib.import_module("backports.zstd") if path.suffix == ".zst" else None
     with atomic_write(path, "wb") as file:
         # The header of .gz gets no name, which would be that of the temporary file, and no time.
         packed = (
@@ -222,16 +206,6 @@ def replace_text(path: Path) -> Iterator[TextIO]:
         )
         with packed, io.TextIOWrapper(packed, "utf-8", newline="\n") as text:
             yield text
-
-
-def _zstd(path: Path) -> ModuleType:
-    try:
-        from backports import zstd
-    except ImportError:
-        raise UserError(
-            f"{path} needs the package backports.zstd; run pip install -e '.[zstd]'"
-        ) from None
-    return zstd
 
 
 def content_digests(paths: Sequence[Path], cache: Cache) -> list[str]:

@@ -17,7 +17,7 @@ import numpy as np
 import sentencepiece
 from sentencepiece import sentencepiece_model_pb2
 
-VERSION = 2  # of what is drawn: lengths in the cache are of one version
+VERSION = 3  # of what is drawn: lengths in the cache are of one version
 _SPACE = "\u2581"
 _DRAWS = 64  # segmentations of a word; each occurrence takes one of them at random
 _REMEMBERED = 2**18  # segmentations in memory

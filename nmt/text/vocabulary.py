@@ -27,7 +27,6 @@ from .segmentation import Drawing
 
 END = 0
 _SPECIAL = ("eos", "UNK")  # names of the ids 0 and 1 in Nematus v0.3
-_LARGEST = 1 << 26  # bytes of a file
 _CODE = "(?s:>>.*?<<)"  # at the beginning of a line
 
 
@@ -248,7 +247,7 @@ def load_vocabulary(
         raise UserError(
             f"the size of {path} is fixed; give a vocabulary size for .json dictionaries only"
         )
-    content = read_inside(path, directory or path.resolve().parent, _LARGEST)
+    content = read_inside(path, directory or path.resolve().parent)
     if path.suffix == ".json":
         return DictionaryVocabulary(path, content, size)
     return SentencePieceVocabulary(path, content)
@@ -282,8 +281,9 @@ def _read_dictionary(path: Path, content: bytes) -> tuple[dict[str, int], int]:
     """
     try:
         ids = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} is not JSON: {error}") from None
+        "".join(ids).encode()  # JSON can escape a lone surrogate
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UserError(f"{path} is no dictionary in JSON: {error}") from None
     ids_of = ids if isinstance(ids, dict) else {}
     numbers = {i for i in ids_of.values() if type(i) is int}
     missing = {i for i, word in enumerate(_SPECIAL) if word in ids_of} - numbers
@@ -296,8 +296,4 @@ def _read_dictionary(path: Path, content: bytes) -> tuple[dict[str, int], int]:
     unknowns = [ids[word] for word in names if word in ids]
     if not (of_master or ids.get("eos") == END or END in missing) or not unknowns:
         raise UserError(f"{path} must map eos (or <EOS>) to {END} and have an entry UNK (or <UNK>)")
-    try:
-        "".join(ids).encode()
-    except UnicodeEncodeError as error:  # JSON can escape a lone surrogate
-        raise UserError(f"{path} has a word that is not valid Unicode: {error}") from None
     return ids, 1 if 1 in missing else unknowns[0]

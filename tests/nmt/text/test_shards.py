@@ -4,7 +4,6 @@ and line.
 
 import gzip
 import os
-import sys
 
 import pytest
 from backports import zstd
@@ -128,13 +127,6 @@ def test_pieces_of_a_compressed_file_are_small(write, ending):
     assert {len(piece) for piece in read_pieces(path, 2**16)} == {2**16}
 
 
-def test_zstd_that_is_missing_is_named(write, cache, monkeypatch):
-    path = write("text.zst", b"one\n")
-    monkeypatch.setitem(sys.modules, "backports", None)
-    with pytest.raises(UserError, match=r"needs the package backports.zstd"):
-        raw_lines([path], cache)
-
-
 @pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
 def test_invalid_utf8_is_named_by_shard_and_line(write, cache, ending):
     """Also in a line far from the beginning, which comes in another piece."""
@@ -165,22 +157,21 @@ def test_pairs_of_shards_must_match(write, tmp_path):
     ("source", "target", "fits"),
     [
         ("news-*.en", "news-*.de", False),
-        ("news-?.en", "news-[0-9].de", False),
-        ("**/news-*.en", "**/news-*.de", False),
+        ("*.en", "**/news-[0-9].de", False),
         ("news-3*.en", "news-7*.de", True),
-        ("*s-*.en", "news-*.de", True),
-        ("news-3.en", "news-*.de", True),
+        ("news-3.en", "news-7.de", True),
         ("talks/*.en", "talks/*.de", True),
         ("**/1*.en", "**/1*.de", True),
     ],
 )
-def test_wildcards_stand_for_the_same_on_both_sides(
+def test_names_differ_in_the_same_parts_on_both_sides(
     write, tmp_path, monkeypatch, source, target, fits
 ):
-    """Unless their numbers differ, or a side has none."""
     (tmp_path / "talks").mkdir()
     for name in (
+        "news-2.en",
         "news-3.en",
+        "news-2.de",
         "news-7.de",
         "talks/1.en",
         "talks/10.en",
@@ -192,16 +183,16 @@ def test_wildcards_stand_for_the_same_on_both_sides(
     if fits:
         ParallelText(source, target)
     else:
-        with pytest.raises(UserError, match=r"news-3\.en and news-7\.de would"):
+        with pytest.raises(UserError, match=r"news-3\.en and news-7\.de would .*'3' is not '7'"):
             ParallelText(source, target)
 
 
 def test_the_folders_of_any_depth_are_the_same_on_both_sides(write, tmp_path, monkeypatch):
-    for folder, language in (("a", "en"), ("b", "de")):
-        (tmp_path / folder / "c").mkdir(parents=True)
-        write(f"{folder}/c/news.{language}", b"one\n")
+    for folder, language in (("a", "en"), ("a", "de"), ("b", "en"), ("c", "de")):
+        (tmp_path / folder / "d").mkdir(parents=True, exist_ok=True)
+        write(f"{folder}/d/news.{language}", b"one\n")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=r"a/c/news\.en and b/c/news\.de would"):
+    with pytest.raises(UserError, match=r"b/d/news\.en and c/d/news\.de would"):
         ParallelText("**/news.en", "**/news.de")
 
 

@@ -163,11 +163,11 @@ def test_a_model_of_control_symbols_alone_is_refused(model, tmp_path):
         ("none.model", None, "there is no vocabulary"),
         ("a.txt", "", "must end in .model"),
         ("a.model", "no model", "is not a SentencePiece model"),
-        ("a.json", "{", "is not JSON"),
+        ("a.json", "{", "is no dictionary in JSON"),
         ("a.json", '{"eos": 0, "UNK": 1, "word": 3}', "each once"),
         ("a.json", '{"<EOS>": 0, "<UNK>": 2}', "each once"),
         ("a.json", "[]", "each once"),
-        ("a.json", "7", "each once"),
+        ("a.json", "7", "is no dictionary in JSON"),
         ("a.json", '{"eos": 0, "UNK": "1"}', "each once"),
         ("a.json", '{"eos": 0, "UNK": [1]}', "each once"),
         ("a.json", '{"UNK": 0, "eos": 1}', "must map eos"),
@@ -196,5 +196,5 @@ def test_size_is_for_dictionaries_only(tmp_path, write_lines):
 
 def test_a_word_that_is_not_unicode_is_refused(tmp_path):
     (tmp_path / "a.json").write_text(r'{"eos": 0, "UNK": 1, "\ud800": 2}')
-    with pytest.raises(UserError, match="a word that is not valid Unicode"):
+    with pytest.raises(UserError, match=r"is no dictionary in JSON: .*surrogates"):
         load_vocabulary(tmp_path / "a.json")

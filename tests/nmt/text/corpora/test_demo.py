@@ -2,14 +2,14 @@
 
 import hashlib
 
-from nmt.text.corpora import CORPORA
+from nmt.text.corpora.demo import write_demo
 
 
 def test_the_demo_corpus_never_changes(tmp_path):
     """A digest of all its files: a release of num2words that spells a number differently fails
     here.
     """
-    CORPORA["demo"](tmp_path / "corpus")
+    write_demo(tmp_path / "corpus")
     names = sorted(path.name for path in (tmp_path / "corpus").iterdir())
     assert names == ["dev.de", "dev.en", "test.de", "test.en", "train.de", "train.en"]
     content = b"".join((tmp_path / "corpus" / name).read_bytes() for name in names)
@@ -18,7 +18,7 @@ def test_the_demo_corpus_never_changes(tmp_path):
 
 
 def test_parts_share_no_sentence_and_numbers_are_spelled_out(tmp_path):
-    CORPORA["demo"](tmp_path)
+    write_demo(tmp_path)
     for language in ("en", "de"):
         lines = []
         for part, size in (("train", 8000), ("dev", 200), ("test", 200)):

@@ -4,7 +4,7 @@ import keras
 import pytest
 
 from nmt.errors import UserError
-from nmt.text.corpora import CORPORA
+from nmt.text.corpora.multi30k import write_multi30k
 
 
 def test_a_failed_download_names_the_files_and_where_to_put_them(tmp_path, monkeypatch):
@@ -17,7 +17,7 @@ def test_a_failed_download_names_the_files_and_where_to_put_them(tmp_path, monke
 
     monkeypatch.setattr(keras.utils, "get_file", fail)
     with pytest.raises(UserError) as caught:
-        CORPORA["multi30k"](to)
+        write_multi30k(to)
     message = str(caught.value)
     assert "train.en.gz cannot be downloaded" in message
     assert f" into {to / 'download'}" in message
