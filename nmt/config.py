@@ -87,10 +87,7 @@ class Config(  # a dataclass begins with the fields of its last base
 
 def options_of(*groups: type) -> list[str]:
     """Returns the names of the options in groups."""
-    found: list[str] = []
-    for group in groups:
-        found += [field.name for field in dataclasses.fields(group)]
-    return found
+    return [field.name for group in groups for field in dataclasses.fields(group)]
 
 
 FILES = options_of(FileOptions)
@@ -127,10 +124,11 @@ def read_config(directory: Path) -> Config:
     try:
         return make_config(read_json(path, directory))
     except UserError as error:
-        lines = [
-            line if str(path) in line else f"{path}: {line}" for line in str(error).splitlines()
-        ]
-        raise UserError("\n".join(lines)) from None
+        raise UserError(
+            "\n".join(
+                line if str(path) in line else f"{path}: {line}" for line in str(error).splitlines()
+            )
+        ) from None
 
 
 def _unknown(name: str) -> str:

@@ -162,8 +162,8 @@ def read_yaml(path: Path, fields: Iterable[dataclasses.Field]) -> dict[str, Any]
     import yaml
 
     try:
-        text = path.read_text(encoding="utf-8")
-        options = yaml.load(text, yaml.BaseLoader)  # all values are texts
+        # All values are texts.
+        options = yaml.load(path.read_text(encoding="utf-8"), yaml.BaseLoader)
     except OSError as error:
         raise UserError(f"{path} cannot be read: {error.strerror}") from None
     except (ValueError, yaml.YAMLError, RecursionError) as error:

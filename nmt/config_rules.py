@@ -45,8 +45,8 @@ def complete(config: type, given: dict[str, Any]) -> dict[str, Any]:
     if options.get("token_batch_size"):
         options.setdefault("loss_function", LOSSES[1])
     if options.get("model_type") == "transformer":
-        given_sizes = [given[size] for size in ("state_size", "embedding_size") if size in given]
-        size = (given_sizes or [preset.get("state_size", 512)])[0]
+        given_sizes = (given[name] for name in ("state_size", "embedding_size") if name in given)
+        size = next(given_sizes, preset.get("state_size", 512))
         options |= {"state_size": size, "embedding_size": size} | given
         options.setdefault("layer_normalization_type", "layernorm")
     return options
@@ -64,12 +64,9 @@ def conflicts(config: Any) -> Iterator[str]:
                 f"--{name} has {len(values)} values and --{text} {count} files or patterns; give "
                 "one for each"
             )
-    if config.rnn_dec_depth == 1:
-        without_effect = "has no effect with --rnn_dec_depth 1; leave it out"
-        if config.rnn_dec_high_transition_depth != 1:
-            yield f"--rnn_dec_high_transition_depth {without_effect}"
-        if config.rnn_dec_deep_context:
-            yield f"--rnn_dec_deep_context {without_effect}"
+    for name in ("rnn_dec_high_transition_depth", "rnn_dec_deep_context"):
+        if config.rnn_dec_depth == 1 and getattr(config, name) != getattr(type(config), name):
+            yield f"--{name} has no effect with --rnn_dec_depth 1; leave it out"
     has_center = config.layer_normalization_center is not None
     if has_center and not may_center(config.layer_normalization_type):
         kinds = ", ".join(filter(may_center, KINDS))

@@ -20,9 +20,6 @@ class Ensemble:
         self._models = list(models)
         self.variables = [variable for model in models for variable in model.variables]
 
-    def costs(self, *batch: tf.Tensor) -> tf.Tensor:
-        return tf.add_n([model.costs(*batch) for model in self._models])
-
     def word_costs(self, *batch: tf.Tensor) -> tf.Tensor:
         return tf.add_n([model.word_costs(*batch) for model in self._models])
 

@@ -32,17 +32,13 @@ class Scorer:
     """
 
     def __init__(self, vocabularies: Vocabularies, model: Decodable, options: DecodingOptions):
-        self._model_costs = model.costs
         self._options = options
         source, target = vocabularies
         self._encoders = source.encode, target.ids_of_units if options.units else target.encode
         self._tokens = target.tokens
+        self._word_costs = lambda source, target: model.word_costs(*pad(source), *pad(target))
         ids = tf.RaggedTensorSpec([None, None], tf.int32)
-
-        def word_costs(source: tf.RaggedTensor, target: tf.RaggedTensor) -> tf.Tensor:
-            return model.word_costs(*pad(source), *pad(target))
-
-        self._word_costs = tf.function(word_costs, [ids, ids], autograph=False)
+        self._traced_costs = tf.function(self._word_costs, [ids, ids], autograph=False)
 
     def ids(self, sources: tf.Tensor, targets: tf.Tensor) -> tuple[tf.RaggedTensor, ...]:
         """Returns the ids `[batch, (tokens)]` of strings `[batch]`, without the ends."""
@@ -56,7 +52,7 @@ class Scorer:
         Both are ids `[batch, (tokens)]`, at most `LONGEST`.
         """
         lengths = tf.cast(target.row_lengths() + 1, tf.float32)
-        costs = self._model_costs(*pad(source), *pad(target))
+        costs = tf.reduce_sum(self._word_costs(source, target), 1)
         return costs / lengths**self._options.normalization_alpha
 
     def costs(self, pairs: Sequence[tuple[bytes, bytes]]) -> np.ndarray:
@@ -68,8 +64,8 @@ class Scorer:
         source, target = self._rows(pairs)
         found = []
         for ids, costs in zip(target, self._costs_of_words(source, target), strict=True):
-            tokens = self._tokens(tf.constant([*ids, END])).numpy()
-            tokens = [token.decode(errors="replace") for token in tokens]
+            words = self._tokens(tf.constant([*ids, END])).numpy()
+            tokens = [word.decode(errors="replace") for word in words]
             found.append(WordCosts(self._score(costs), tokens, costs.tolist()))
         return found
 
@@ -95,7 +91,7 @@ class Scorer:
 
         def costs(numbers: np.ndarray) -> np.ndarray:
             pairs = [(source[i], target[i]) for i in scored[numbers]]
-            costs = self._word_costs(*map(ragged, zip(*pairs, strict=True))).numpy()
+            costs = self._traced_costs(*map(ragged, zip(*pairs, strict=True))).numpy()
             return np.where(np.isfinite(costs), costs, np.nan)
 
         each = map_batches(costs, longest[scored] + 1, self._options.batch_size)

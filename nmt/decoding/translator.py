@@ -170,10 +170,6 @@ class Translator(tf.Module):
         found = iter(self._translate_pieces(pieces, prefixes is not None))
         return [self._join(line, list(itertools.islice(found, len(line)))) for line in split]
 
-    def best(self, lines: Texts) -> list[str]:
-        """Returns the best translation of each line."""
-        return [line.texts[0] for line in self.lines(lines)]
-
     def _split(self, lines: Texts, first: int, prefixes: Texts | None) -> list[list[_Piece]]:
         """Returns the pieces of each line: one, unless it is too long to be translated at once."""
         sources = self._source_ids(lines)

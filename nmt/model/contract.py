@@ -50,18 +50,13 @@ class Decodable(Protocol):
     # All weights, which a checkpoint holds; each has a unique `path`
     variables: list[keras.Variable]
 
-    def costs(
-        self, source: tf.Tensor, source_mask: tf.Tensor, target: tf.Tensor, target_mask: tf.Tensor
-    ) -> tf.Tensor:
-        """Returns the cost of each target sentence, its end included, `[batch]`.
-
-        Shapes may be dynamic.
-        """
-
     def word_costs(
         self, source: tf.Tensor, source_mask: tf.Tensor, target: tf.Tensor, target_mask: tf.Tensor
     ) -> tf.Tensor:
-        """Returns the cost of each target word and end, `[batch, target_time]`, 0 on padding."""
+        """Returns the cost of each target word and end, `[batch, target_time]`, 0 on padding.
+
+        Shapes may be dynamic.
+        """
 
     def encode(self, source: tf.Tensor, source_mask: tf.Tensor) -> tuple[State, Memory]:
         """Returns the state before the first word and the memory, `[batch, ...]`."""

@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from typing import Any, NoReturn
 
 from ..storage.cache import remove_temporary
@@ -60,14 +61,13 @@ def interruptible(function: Callable[[], Any], received: list[int]) -> Any:
     Nothing can stop a compilation. So the thread is left behind then: the function must change
     nothing that is used later, and the process must end by `exit_with`.
     """
-    found = []
-    errors = []
+    found: Future = Future()
 
     def run() -> None:
         try:
-            found.append(function())
+            found.set_result(function())
         except BaseException as error:
-            errors.append(error)
+            found.set_exception(error)
 
     thread = threading.Thread(target=run, daemon=True)
     _threads[:] = [*filter(threading.Thread.is_alive, _threads), thread]
@@ -76,9 +76,7 @@ def interruptible(function: Callable[[], Any], received: list[int]) -> Any:
         thread.join(_LOOK_EVERY)
         if received:
             return None
-    if errors:
-        raise errors[0]
-    return found[0]
+    return found.result()
 
 
 def exit_with(status: int) -> NoReturn:

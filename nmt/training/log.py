@@ -20,10 +20,11 @@ class TrainingLog:
     """
 
     def __init__(self, directory: Path | None):
-        if directory:
-            self.writer = tf.summary.create_file_writer(str(directory))
-        else:
-            self.writer = tf.summary.create_noop_writer()
+        self.writer = (
+            tf.summary.create_file_writer(str(directory))
+            if directory
+            else tf.summary.create_noop_writer()
+        )
 
     def update(self, number: int, **figures: float) -> None:
         words = [f"update {number}"]

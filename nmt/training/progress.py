@@ -26,8 +26,10 @@ class Validation:
             f"update {self.update}  {trained}valid loss {self.valid_loss:.3f}  "
             f"BLEU {self.bleu:.2f}  chrF {self.chrf:.2f}  {self.seconds:.0f} s"
         ]
-        for name, each in self.sets.items():
-            lines.append(f"  {name}  BLEU {each['bleu']:.2f}  chrF {each['chrf']:.2f}")
+        lines += [
+            f"  {name}  BLEU {each['bleu']:.2f}  chrF {each['chrf']:.2f}"
+            for name, each in self.sets.items()
+        ]
         return "\n".join(lines)
 
     def quality(self, metric: str) -> tuple[float, float]:
@@ -106,11 +108,13 @@ class Progress:
 
         The loss depends neither on the tokenizer nor on the search, and chrF not on the tokenizer.
         """
-        same_search = self.search == search
-        same_bleu = self.tokenizer == tokenizer and same_search
-        same = {"bleu": same_bleu, "chrf": same_search, "loss": True}[metric]
+        same = {
+            "bleu": (self.tokenizer, self.search) == (tokenizer, search),
+            "chrf": self.search == search,
+            "loss": True,
+        }
         ranked = replace(self, metric=metric, tokenizer=tokenizer, search=search)
-        if metric == self.metric and same:
+        if metric == self.metric and same[metric]:
             return ranked
         return replace(ranked, ranked_from=len(self.validations), bad_validations=0)
 
@@ -120,8 +124,9 @@ class Progress:
         A validation that does not count changes nothing else, so a resumed training continues as
         without it.
         """
-        validations = (*self.validations, validation)
-        after = replace(self, seconds=validation.seconds, validations=validations)
+        after = replace(
+            self, seconds=validation.seconds, validations=(*self.validations, validation)
+        )
         if not validation.counts:
             return after
         best = next((each for each in self.ranking if each.counts), None)
@@ -133,8 +138,6 @@ class Progress:
     def from_json(cls, state: dict[str, Any]) -> "Progress":
         """Reverses `dataclasses.asdict`."""
         try:
-            if not isinstance(state, dict):
-                raise TypeError(f"{type(state).__name__} in place of an object")
             validations = tuple(_checked(Validation, each) for each in state.get("validations", ()))
             state = {**state, "validations": validations}
             return _checked(cls, state)

@@ -1,4 +1,4 @@
-"""What a command leaves behind: a message, or the weights of a model."""
+"""What a command leaves behind: a message, or the weights of a model; and what a model makes."""
 
 import numpy as np
 
@@ -15,3 +15,8 @@ def weights(path):
     """Returns the arrays of a checkpoint, by name."""
     with np.load(path) as file:
         return {name: file[name] for name in file.files if name != "state"}
+
+
+def best(translator, lines):
+    """Returns the best translation of each line."""
+    return [line.texts[0] for line in translator.lines(lines)]

@@ -20,6 +20,7 @@ from nmt.text.batches import Batch, pad, pad_rows
 from nmt.training.trainer import Trainer
 from nmt.training.update import Update
 from tests.nmt.nematus_files import DATA, read_arrays, read_options, run, write_checkpoint
+from tests.nmt.outcomes import best
 
 # Checkpoint -> kind of normalization. The first three are original files, the others lack the
 # optimizer's state.
@@ -158,7 +159,8 @@ def test_translations_equal_nematus(imported, name, beam, alpha):
     system = load_system(imported(name))
     lines = text_of(name)[0].read_text(encoding="utf-8").splitlines()
     theirs = path.read_text(encoding="utf-8").splitlines()
-    ours = system.translator(DecodingOptions(beam_size=beam, normalization_alpha=alpha)).best(lines)
+    options = DecodingOptions(beam_size=beam, normalization_alpha=alpha)
+    ours = best(system.translator(options), lines)
     if beam == 1:
         assert ours == theirs
         return
@@ -189,7 +191,7 @@ def test_an_ensemble_equals_nematus(imported, names):
     system = load_ensemble([imported(name) for name in names])
     lines = (DATA / "tsmall.source.en").read_text(encoding="utf-8").splitlines()
     theirs = (DATA / "ensemble_ln_rms.beam5.raw.txt").read_text(encoding="utf-8").splitlines()
-    ours = system.translator(DecodingOptions(normalization_alpha=0)).best(lines)
+    ours = best(system.translator(DecodingOptions(normalization_alpha=0)), lines)
     assert sum(a == b for a, b in zip(ours, theirs, strict=True)) >= 98
     source = pad(system.vocabularies.source.encode(tf.constant(lines)))
     costs = [

@@ -12,6 +12,7 @@ from nmt.decoding.translator import Translations, Translator, join_translations
 from nmt.text.batches import LONGEST
 from nmt.text.sentencepiece_training import train_sentencepiece
 from nmt.text.vocabulary import Vocabularies, load_vocabulary
+from tests.nmt.outcomes import best
 from tests.nmt.pairs import encode_pairs
 
 LINES = ["a b c", "", "d", "x a d d b", "a b c"]
@@ -96,7 +97,7 @@ def test_long_lines_are_translated_as_each_alone(make_translator, vocabulary):
     words = "a b c d " * 300
     lines = [words[2 * i : 4 * i + 1800] for i in range(20)] + ["a b"]
     translator = make_translator(vocabulary)
-    assert translator.best(lines) == [translator.best([line])[0] for line in lines]
+    assert best(translator, lines) == [best(translator, [line])[0] for line in lines]
 
 
 def test_a_line_that_is_too_long_is_translated_in_pieces(make_translator, vocabulary):
@@ -174,7 +175,7 @@ def test_an_id_without_a_word_is_an_unknown_word_too(make_random_model, dictiona
         )
         for suppress in (False, True)
     )
-    assert "UNK" in " ".join(usual.best(LINES))
+    assert "UNK" in " ".join(best(usual, LINES))
     found = without.lines(LINES)
     assert all(set(ids) <= {2, 3, 4, 5} for line in found for ids in line.words)
     assert any(ids for line in found for ids in line.words)

@@ -105,7 +105,6 @@ def test_a_skipped_update_adds_nothing_and_is_counted():
 @pytest.mark.parametrize(
     "state",
     [
-        [],
         {"update": "3"},
         {"epoch": 3},
         {"validations": [3]},
