@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import ctranslate2
 import numpy as np
@@ -36,13 +35,16 @@ class Engine:
 
     def __init__(self, path: Path, compute_type: str, workers: int):
         self._options = DecodingOptions.among(read_json(path / OPTIONS, path))
-        self._vocabularies = Vocabularies(
+        vocabularies = Vocabularies(
             *(load_vocabulary(path / name, directory=path) for name in VOCABULARIES)
         )
-        source, target = token_names(self._vocabularies)
-        self._source_names = np.array(source, object)
-        self._target_names = np.array(target, object)
-        self._target_ids = {name: i for i, name in enumerate(target)}
+        names = token_names(vocabularies)
+        # The vocabulary of each side, and how CTranslate2 calls its tokens.
+        self._source, self._target = (
+            (vocabulary, np.array(each, object))
+            for vocabulary, each in zip(vocabularies, names, strict=True)
+        )
+        self._target_ids = {name: i for i, name in enumerate(names[1])}
         self._translator = ctranslate2.Translator(
             str(path),
             device="auto",
@@ -61,17 +63,17 @@ class Engine:
             "source_cut": _FLAGS,
             "translation_cut": _FLAGS,
         }
-        beam = [None, self._options.beam_size]
+        size = self._options.beam_size
         beams = best | {
-            "translations": tf.TensorSpec(beam, tf.string),
-            "scores": tf.TensorSpec(beam, tf.float32),
+            "translations": tf.TensorSpec([None, size], tf.string),
+            "scores": tf.TensorSpec([None, size], tf.float32),
             "counts": _COUNTS,
-            "translation_cut": tf.TensorSpec(beam, tf.bool),
+            "translation_cut": tf.TensorSpec([None, size], tf.bool),
         }
         lengths = {"source_tokens": _COUNTS, "translation_tokens": _COUNTS}
         return {
             "serving_default": (sources, best, self._serve),
-            "n_best": (sources, beams, self._n_best),
+            "n_best": (sources, beams, lambda inputs: self._translate(inputs, size)),
             "with_prefix": ({**sources, "prefixes": _TEXTS}, best, self._serve),
             "score": ({**sources, "targets": _TEXTS}, {"scores": _NUMBERS}, self._score),
             "tokens": (sources, lengths, self._tokens),
@@ -82,38 +84,33 @@ class Engine:
         del found["counts"]
         return {name: x if name == "source_cut" else x[:, 0] for name, x in found.items()}
 
-    def _n_best(self, inputs: Arrays) -> Arrays:
-        return self._translate(inputs, self._options.beam_size)
-
     def _score(self, inputs: Arrays) -> Arrays:
-        sources = self._encode(inputs["sources"], self._vocabularies.source, self._source_names)
-        targets = self._encode(inputs["targets"], self._vocabularies.target, self._target_names)
-        lengths = np.array([max(map(len, pair)) for pair in zip(sources, targets, strict=True)])
-        found = self._translator.score_batch(_cut(sources), _cut(targets))
+        sources, source_lengths = _encode(inputs["sources"], *self._source)
+        targets, target_lengths = _encode(inputs["targets"], *self._target)
+        found = self._translator.score_batch(sources, targets)
         costs = [
             -sum(each.log_probs) / len(each.log_probs) ** self._options.normalization_alpha
             for each in found
         ]
-        return {"scores": np.where(lengths > LONGEST, np.inf, costs).astype(np.float32)}
+        is_cut = np.maximum(source_lengths, target_lengths) > LONGEST
+        return {"scores": np.where(is_cut, np.inf, costs).astype(np.float32)}
 
     def _tokens(self, inputs: Arrays) -> Arrays:
-        ids = self._vocabularies.source.encode(tf.constant(inputs["sources"], tf.string))
+        ids = self._source[0].encode(tf.constant(inputs["sources"], tf.string))
         lengths = np.minimum(ids.row_lengths().numpy(), LONGEST).astype(np.int32)
         return {"source_tokens": lengths, "translation_tokens": self._options.limits(lengths)}
 
     def _translate(self, inputs: Arrays, hypotheses: int) -> Arrays:
         """Returns this many translations of each source, with scores; those that lack are empty."""
-        sources = self._encode(inputs["sources"], self._vocabularies.source, self._source_names)
-        lengths = np.array([len(tokens) for tokens in sources], np.int32)
+        sources, lengths = _encode(inputs["sources"], *self._source)
         prefixes = None
         if "prefixes" in inputs:
-            texts = inputs["prefixes"]
-            prefixes = self._encode(texts, self._vocabularies.target, self._target_names)
+            prefixes, _ = _encode(inputs["prefixes"], *self._target)
         options = self._options
         longest = options.limits(np.minimum(lengths, LONGEST))
         found = self._translator.translate_batch(
-            _cut(sources),
-            prefixes and _cut(prefixes),
+            sources,
+            prefixes,
             beam_size=options.beam_size,
             num_hypotheses=hypotheses,
             length_penalty=options.normalization_alpha,
@@ -130,7 +127,7 @@ class Engine:
         cut = np.zeros(shape, bool)
         # CTranslate2 repeats the translation of an empty source.
         counts = np.where(lengths > 0, [len(each.hypotheses) for each in found], 1)
-        end = self._target_names[END]
+        end = self._target[1][END]
         rows: list[Sequence[str]] = []
         for i, (each, count) in enumerate(zip(found, counts, strict=True)):
             scores[i, :count] = np.subtract(0.0, each.scores[:count])
@@ -144,18 +141,17 @@ class Engine:
             "translation_cut": cut,
         }
 
-    def _encode(self, texts: np.ndarray, vocabulary: Vocabulary, names: np.ndarray) -> list:
-        """Returns the tokens of each text."""
-        ids = vocabulary.encode(tf.constant(texts, tf.string))
-        return [names[row].tolist() for row in ids.to_list()]
-
     def _decode(self, rows: list[Sequence[str]]) -> np.ndarray:
         ids = [list(map(self._target_ids.__getitem__, row)) for row in rows]
         words = tf.ragged.constant(ids, tf.int32, ragged_rank=1)
         words = tf.ragged.boolean_mask(words, words != END)
-        return np.asarray(self._vocabularies.target.decode(words).numpy(), object)
+        return np.asarray(self._target[0].decode(words).numpy(), object)
 
 
-def _cut(rows: list[Any]) -> list[Any]:
-    """Returns what is read of each row."""
-    return [row[:LONGEST] for row in rows]
+def _encode(
+    texts: np.ndarray, vocabulary: Vocabulary, names: np.ndarray
+) -> tuple[list[list[str]], np.ndarray]:
+    """Returns the tokens that are read of each text, and how many it has."""
+    ids = vocabulary.encode(tf.constant(texts, tf.string))
+    rows = [names[row].tolist() for row in ids[:, :LONGEST].to_list()]
+    return rows, ids.row_lengths().numpy().astype(np.int32)

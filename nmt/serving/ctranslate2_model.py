@@ -41,8 +41,7 @@ def save_ctranslate2(
             "CTranslate2 runs one Transformer (--model_type transformer), neither an RNN nor an "
             "ensemble; export this model with --format savedmodel"
         )
-    longest = DecodingOptions().limits(max(_LONGEST_INPUT, LONGEST))
-    spec = model.ctranslate2_spec(longest + 1)
+    spec = model.ctranslate2_spec(DecodingOptions().limits(max(_LONGEST_INPUT, LONGEST)) + 1)
     source, target = token_names(vocabularies)
     spec.register_source_vocabulary(source)
     spec.register_target_vocabulary(target)

@@ -41,11 +41,7 @@ class Access:
 
 def read_key(path: Path) -> str:
     """Returns the key in a file."""
-    try:
-        text = path.read_text(encoding="ascii").strip()
-    except (OSError, UnicodeError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise UserError(f"the key file {path} cannot be read: {why}") from None
+    text = path.read_text(encoding="ascii", errors="replace").strip()
     if len(text) < 16 or not re.fullmatch(r"[!-~]+", text):
         raise UserError(
             f"the key file {path} must hold one word of at least 16 ASCII characters; "

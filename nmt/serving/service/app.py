@@ -25,7 +25,7 @@ from . import rest
 from .access import Access, AccessMiddleware
 from .batcher import SECONDS, Batcher
 from .limits import Answer, Budget, Limits, Refused, refusal
-from .loaded_model import Arrays, LoadedModel
+from .loaded_model import Arrays, LoadedModel, describe
 from .page import page
 from .store import Served, Store
 
@@ -76,8 +76,11 @@ class Service:
                 Route(f"{path}/metadata", self._metadata),
                 Route(path, self._status),
             ]
-        handlers = {Refused: refusal, Exception: _say_failed}
-        app = Starlette(routes=routes, exception_handlers=handlers, lifespan=self._lifespan)
+        app = Starlette(
+            routes=routes,
+            exception_handlers={Refused: refusal, Exception: _say_failed},
+            lifespan=self._lifespan,
+        )
         self.app = AccessMiddleware(app, access)
 
     @contextlib.asynccontextmanager
@@ -123,13 +126,17 @@ class Service:
 
     async def _metadata(self, request: Request) -> Response:
         served = self._find(request)
-        spec = {
-            "name": request.path_params["name"],
-            "signature_name": "",
-            "version": str(served.version),
-        }
-        metadata = {"signature_def": {"signature_def": served.model.describe()}}
-        return JSONResponse({"model_spec": spec, "metadata": metadata})
+        signatures = {name: describe(each) for name, each in served.model.signatures.items()}
+        return JSONResponse(
+            {
+                "model_spec": {
+                    "name": request.path_params["name"],
+                    "signature_name": "",
+                    "version": str(served.version),
+                },
+                "metadata": {"signature_def": {"signature_def": signatures}},
+            }
+        )
 
     async def _status(self, request: Request) -> Response:
         name = request.path_params["name"]

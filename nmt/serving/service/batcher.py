@@ -101,9 +101,7 @@ class Batcher:
                 found.append(await self._result(piece))
                 if piece.rows < rows and not _has_rows(found[-1], piece.rows):
                     raise Refused(413, f"this signature takes at most {piece.rows} rows")
-        if len(found) == 1:
-            return found[0]
-        return {name: _joined(name, found) for name in found[0]}
+        return found[0] if len(found) == 1 else {name: _joined(name, found) for name in found[0]}
 
     def _cut(self, signature: ServedFunction, inputs: Arrays, rows: int) -> list[_Piece]:
         """Returns the pieces of a request.

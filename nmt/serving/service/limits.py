@@ -41,13 +41,6 @@ class Limits:
         """Bytes of the inputs in a batch of several rows."""
         return _ROW_BYTES * self.batch
 
-    def most_rows(self, joinable: bool) -> int:
-        """Returns how many rows a request may have.
-
-        Rows that are computed together are one batch, so that others do not wait for many.
-        """
-        return min(self.rows if joinable else self.batch, self.queue)
-
 
 async def refusal(_: Request | None, refused: Refused) -> Response:
     """Returns the response to a request that gets no result."""

@@ -43,10 +43,14 @@ class ServedFunction:
             _has_rows(shape) and shape[1:].is_fully_defined() for shape in shapes
         )
         types = {name: spec.dtype for name, spec in (*inputs.items(), *outputs.items())}
-        unusable = (
-            f"{name} is {dtype.name}" for name, dtype in types.items() if not _in_json(dtype)
+        self.unusable = next(
+            (
+                f"{name} is {dtype.name}"
+                for name, dtype in types.items()
+                if dtype not in (tf.string, tf.bool) and not (dtype.is_integer or dtype.is_floating)
+            ),
+            "",
         )
-        self.unusable = next(unusable, "")
 
 
 class LoadedModel:
@@ -74,10 +78,6 @@ class LoadedModel:
             return 0
         found = self._tokens.run({name: inputs[name] for name in self._tokens.inputs})
         return int(max(sum(found.values()), default=0))
-
-    def describe(self) -> dict[str, Any]:
-        """Returns the signatures as the REST API describes them."""
-        return {name: _description(function) for name, function in self.signatures.items()}
 
 
 def load_export(path: Path, compute_type: str = "default", workers: int = 1) -> LoadedModel:
@@ -117,7 +117,8 @@ def _load_ctranslate2(path: Path, compute_type: str, workers: int) -> LoadedMode
     return LoadedModel(signatures, read_card(path))
 
 
-def _description(function: ServedFunction) -> dict[str, Any]:
+def describe(function: ServedFunction) -> dict[str, Any]:
+    """Returns a signature as the REST API describes it."""
     info = meta_graph_pb2.SignatureDef(method_name="tensorflow/serving/predict")
     for side, specs in ((info.inputs, function.inputs), (info.outputs, function.outputs)):
         for name, spec in specs.items():
@@ -143,10 +144,6 @@ def _served(function: Any) -> ServedFunction:
 def _array(tensor: tf.Tensor) -> np.ndarray:
     # A scalar is not an array.
     return np.asarray(tensor.numpy(), object if tensor.dtype == tf.string else None)
-
-
-def _in_json(dtype: tf.DType) -> bool:
-    return dtype in (tf.string, tf.bool) or dtype.is_integer or dtype.is_floating
 
 
 def _has_rows(shape: tf.TensorShape) -> bool:

@@ -7,6 +7,7 @@ Row form has a list `instances` and gives `predictions`. Column form has `inputs
 import base64
 import contextlib
 import json
+import reprlib
 import zlib
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
@@ -63,7 +64,7 @@ def parse(body: bytes, model: LoadedModel, limits: Limits) -> Prediction:
     signature = model.signatures.get(name or "serving_default") if isinstance(name, str) else None
     if signature is None:
         _refuse(
-            f"there is no signature {_short(name)}; the model has "
+            f"there is no signature {reprlib.repr(name)}; the model has "
             f"{', '.join(sorted(model.signatures))}"
         )
     if signature.unusable:
@@ -71,7 +72,8 @@ def parse(body: bytes, model: LoadedModel, limits: Limits) -> Prediction:
     read = _columns if by_row else _named
     columns = read(request["instances" if by_row else "inputs"], signature)
     rows = max(len(column) if isinstance(column, list) else 0 for column in columns.values())
-    most = limits.most_rows(signature.joinable)
+    # What is computed at once is no more than a batch, so that others do not wait for many.
+    most = min(limits.rows if signature.joinable else limits.batch, limits.queue)
     if signature.has_rows and rows > most:
         raise Refused(413, f"a request may have {most} rows, this one has {rows}; send several")
     inputs = {name: _array(columns[name], spec, name) for name, spec in signature.inputs.items()}
@@ -88,7 +90,9 @@ def render(outputs: Arrays, rows: int | None) -> bytes:
         return f'{{"outputs":{_object(outputs, columns)}}}'.encode()
     for name, array in outputs.items():
         if array.shape[:1] != (rows,):
-            _refuse(f"the output {_short(name)} has no rows; give inputs instead of instances")
+            _refuse(
+                f"the output {reprlib.repr(name)} has no rows; give inputs instead of instances"
+            )
     found = []
     for i in range(rows):
         cells = [_json(np.asarray(x[i], x.dtype), name) for name, x in outputs.items()]
@@ -132,7 +136,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         # A key keeps its first place in `found`, so the first pair out of place repeats one.
         key = next(key for (key, _), own in zip(pairs, (*found, None), strict=False) if key != own)
-        _refuse(f"an object has the key {_short(key)} twice")
+        _refuse(f"an object has the key {reprlib.repr(key)} twice")
     return found
 
 
@@ -144,16 +148,17 @@ def _columns(instances: Any, signature: ServedFunction) -> dict[str, list]:
         _refuse("instances must be a list that is not empty")
     if len(signature.inputs) == 1:
         (name,) = signature.inputs
-        return {name: [_value(row, name) for row in instances]}
+        # A row may be the value itself.
+        return {
+            name: [
+                row[name] if isinstance(row, dict) and set(row) == {name} else row
+                for row in instances
+            ]
+        }
     for row in instances:
         if not isinstance(row, dict) or set(row) != set(signature.inputs):
             _refuse(f"each of instances must be an object with {_names(signature)}")
     return {name: list(map(itemgetter(name), instances)) for name in signature.inputs}
-
-
-def _value(row: Any, name: str) -> Any:
-    """Returns the value of a row of the only input, whose name may be left out."""
-    return row[name] if isinstance(row, dict) and set(row) == {name} else row
 
 
 def _named(inputs: Any, signature: ServedFunction) -> dict[str, Any]:
@@ -256,11 +261,6 @@ def _text(value: Any, always: bool) -> Any:
     except UnicodeDecodeError:
         pass
     return {"b64": base64.b64encode(value).decode()}
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) < 60 else f"{text[:57]}..."
 
 
 def _refuse(message: str) -> NoReturn:

@@ -51,7 +51,8 @@ def serve(store: Store, host: str, port: int, limits: Limits, access: Access) ->
             timeout_keep_alive=60,
             timeout_graceful_shutdown=round(limits.deadline) + 1,
         )
-        server = _Server(config)
+        server = uvicorn.Server(config)
+        server.capture_signals = contextlib.nullcontext  # it would raise signals again at the end
 
         def end(number: int, _) -> None:
             if server.should_exit and number == signal.SIGINT:
@@ -66,13 +67,6 @@ def serve(store: Store, host: str, port: int, limits: Limits, access: Access) ->
         shown = f"[{host}]" if ":" in host else host
         _log.info("serving %s at http://%s:%d", store.root, shown, address.getsockname()[1])
         server.run(sockets=[address])
-
-
-class _Server(uvicorn.Server):
-    """Leaves signals to `serve`: uvicorn itself would raise them again at the end."""
-
-    def capture_signals(self) -> contextlib.AbstractContextManager[None]:
-        return contextlib.nullcontext()
 
 
 def _is_due(record: logging.LogRecord) -> bool:

@@ -65,19 +65,17 @@ class Store:
 
     def open(self) -> None:
         """Loads the newest version of every model."""
-        remedy = "`python -m nmt export --to MODELS/NAME/1` makes one"
-        if not self.root.is_dir():
-            raise UserError(f"there is no folder {self.root}; {remedy}")
-        self._look()
-        self.refresh()
-        if self.served:
-            return
-        if self.broken:
-            raise UserError(next(iter(self.broken.values())))
-        raise UserError(
-            f"{self.root} holds no NAME/VERSION with an export and a whole number as VERSION; "
-            f"{remedy}"
-        )
+        if self.root.is_dir():
+            self._look()
+            self.refresh()
+        if not self.served:
+            raise UserError(
+                next(
+                    iter(self.broken.values()),
+                    f"{self.root} holds no NAME/VERSION with an export and a whole number as "
+                    "VERSION; `python -m nmt export --to MODELS/NAME/1` makes one",
+                )
+            )
 
     def refresh(self) -> None:
         """Loads new versions that did not change since the last look; drops what they replace."""

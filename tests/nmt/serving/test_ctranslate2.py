@@ -18,7 +18,7 @@ from nmt.serving.service.loaded_model import load_export
 from nmt.serving.signatures import Signatures
 from nmt.text.batches import LONGEST
 from nmt.text.vocabulary import END
-from tests.nmt.outcomes import refused
+from tests.nmt.outcomes import best, refused
 from tests.nmt.serving.exports import SOURCE, TARGET, make_model
 
 pytestmark = pytest.mark.slow
@@ -187,7 +187,7 @@ def test_costs_and_translations_are_ours(
         sources, beam_size=1, max_decoding_length=12, min_decoding_length=0
     )
     words = ["".join(each.hypotheses[0]).replace("▁", " ").strip() for each in theirs]
-    assert words == translator.best(lines)
+    assert words == best(translator, lines)
 
 
 def test_weights_are_written_in_int8(vocabularies, tmp_path, ctranslate2):

@@ -73,7 +73,7 @@ def test_a_signature_that_does_not_keep_rows_is_computed_alone_or_fails_alone(se
     found = service.predict({"signature_name": "joined", "inputs": ["a", "b"]})
     assert found == (200, {"outputs": {"text": "ab", "count": 2}})
     status, answer = service.predict({"signature_name": "broken", "instances": ["a", "b"]})
-    assert (status, '"one" has no rows' in answer["error"]) == (400, True)
+    assert (status, "'one' has no rows" in answer["error"]) == (400, True)
 
 
 def test_too_much_is_refused(service):
