@@ -100,7 +100,6 @@ def export_checkpoint(to: Path, directory: Path, version: str) -> None:
     options = _options(config, new_words, version) | {
         "dictionaries": [str(path.resolve()) for path in files[:2]]
     }
-    contents = [*(each.ids for each in new_words), options]
     try:
         tf.raw_ops.SaveV2(
             prefix=str(to),
@@ -108,7 +107,7 @@ def export_checkpoint(to: Path, directory: Path, version: str) -> None:
             shape_and_slices=[""] * len(named),
             tensors=[tf.constant(array) for array in named.values()],
         )
-        for path, content in zip(files, contents, strict=False):
+        for path, content in zip(files, [*(each.ids for each in new_words), options], strict=False):
             write_json(path, content, escaped=False)
     except BaseException:
         for path in files:

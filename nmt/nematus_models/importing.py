@@ -105,15 +105,13 @@ def read_checkpoint_config(
     """
     options = read_json(path)
     model_type = options.get("model_type") or "rnn"
-    if not isinstance(model_type, str) or model_type not in _NAMES:
-        raise UserError(
-            f"{path}: model_type is {model_type!r}; only {' and '.join(_NAMES)} are supported"
-        )
     is_rnn = model_type == "rnn"
     refused = rnn_names.refusals(options)
-    for name, supported in _SUPPORTED.items():
-        if options.get(name) not in (None, supported):
-            refused.append(f"{name} is {options[name]!r}; only {supported!r} is supported")
+    refused += [
+        f"{name} is {options[name]!r}; only {supported!r} is supported"
+        for name, supported in _SUPPORTED.items()
+        if options.get(name) not in (None, supported)
+    ]
     if refused:
         raise UserError(f"{path}: {'; '.join(refused)}")
     ours = {name: given(options, _RENAMED.get(name, [name])) for name in (*_RENAMED, *_SAME)}
@@ -128,9 +126,11 @@ def read_checkpoint_config(
     if ours["loss_function"] != "per-token-cross-entropy":
         ours["loss_function"] = "cross-entropy"
     schedule = ours["learning_schedule"] or "constant"
-    for field in fields(Config):
-        if schedule not in field.metadata["with"].get("learning_schedule", (schedule,)):
-            ours[field.name] = None  # without effect
+    ours |= {
+        field.name: None  # without effect
+        for field in fields(Config)
+        if schedule not in field.metadata["with"].get("learning_schedule", (schedule,))
+    }
     parts = {name: options.get(name) for name in transformer_names.OPTIONS}
     ours |= rnn_names.options(options) if is_rnn else transformer_names.PARTS | parts
     ours |= {name: options.get(name) or "" for name in _TEXTS}

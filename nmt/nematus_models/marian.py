@@ -30,7 +30,7 @@ from .marian_folder import (
     MarianFolder,
     existing,
 )
-from .marian_vocabulary import LARGEST, model_of_side
+from .marian_vocabulary import model_of_side
 from .transformers_files import read_transformers
 
 # A logit that adds nothing to a normalizer in float32, and little to smoothed costs.
@@ -66,6 +66,7 @@ def import_marian(folder: Path, to: Path, licence: str | None) -> tuple[dict[str
     origin = {
         "licence": _licence(folder) or licence or "not stated",
         "folder": folder.resolve().name,
+        "sha256": _digest(described.files),
     }
     notes = [described.note] if described.note else []
     with atomic_directory(to) as directory:
@@ -95,7 +96,6 @@ def import_marian(folder: Path, to: Path, licence: str | None) -> tuple[dict[str
             "give the files of one model, complete and unchanged",
             rows,
         )
-        origin["sha256"] = _digest(described.files)
         config.save(directory / "config.json")
         write_json(directory / ORIGIN, origin, escaped=False)
         save_checkpoint(directory / BEST, weights, {}, system.fingerprint)
@@ -160,7 +160,7 @@ def _digest(files: Sequence[Path]) -> str:
 def _licence(folder: Path) -> str:
     """Returns the licence that the front matter of README.md states, or an empty string."""
     path = folder / "README.md"
-    text = read_inside(path, folder, LARGEST).decode(errors="replace") if path.exists() else ""
+    text = read_inside(path, folder).decode(errors="replace") if path.exists() else ""
     front = re.match(r"---\s*\n(.*?)\n---\s*\n", text, re.DOTALL)
     line = r"^licen[sc]e:[ \t]*([\"']?)([^\s\"'#][^\"'#\n]*?)\1[ \t]*(?:#.*)?$"
     stated = re.search(line, front[1], re.MULTILINE) if front else None

@@ -23,7 +23,7 @@ from .marian_folder import (
     number,
     read_options,
 )
-from .marian_vocabulary import LARGEST, Words, make_words
+from .marian_vocabulary import Words, make_words
 
 DECODER = "decoder.yml"
 _OPTIONS = "special:model.yml"  # an array of the weights
@@ -106,7 +106,7 @@ _WEIGHTS = {
 def read_marian(folder: Path) -> MarianFolder:
     """Reads the description of a model from a folder of `decoder.yml`, vocabularies and weights."""
     decoder_path = folder / DECODER
-    decoder = _read_yaml(decoder_path, read_inside(decoder_path, folder, LARGEST))
+    decoder = _read_yaml(decoder_path, read_inside(decoder_path, folder))
     # They lie beside it, wherever they were.
     weights, *vocabularies = [
         existing(folder, Path(name).name)
@@ -208,7 +208,7 @@ def _read_words(paths: list[Path], folder: Path, counts: list[int]) -> list[Word
                 "SentencePiece models cannot be imported in its place; translate this model with "
                 "Marian"
             )
-        ids = _read_yaml(path, read_inside(path, folder, LARGEST))
+        ids = _read_yaml(path, read_inside(path, folder))
         numbers = {piece: number(path, piece, ids[piece]) for piece in ids}
         found.append(make_words(path, numbers, count))
     return found

@@ -13,7 +13,6 @@ from ..errors import UserError
 from ..storage.files import read_inside
 from ..text.vocabulary import is_code
 
-LARGEST = 1 << 26  # bytes of a file
 END = "</s>"
 _UNKNOWN = "<unk>"
 _PADDING = "<pad>"  # which the converter of transformers adds; it is no word
@@ -124,7 +123,7 @@ def model_of_side(path: Path, folder: Path, words: Words) -> tuple[bytes, int]:
 
 def _read_unigram(path: Path, folder: Path) -> sentencepiece_model_pb2.ModelProto:
     try:
-        proto = sentencepiece_model_pb2.ModelProto.FromString(read_inside(path, folder, LARGEST))
+        proto = sentencepiece_model_pb2.ModelProto.FromString(read_inside(path, folder))
         names = [each.piece for each in proto.pieces]
     except UserError:
         raise

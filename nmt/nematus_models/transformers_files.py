@@ -132,11 +132,6 @@ def _read_words(path: Path, config: dict[str, Any]) -> tuple[tuple[Words, Words]
     names = ("vocab_size", "eos_token_id", "decoder_start_token_id")
     count, end, start = (number(path, name, config.get(name)) for name in names)
     target_count = number(path, "decoder_vocab_size", config.get("decoder_vocab_size", count))
-    if is_shared and target_count != count:
-        raise UserError(
-            f"{path}: decoder_vocab_size is {target_count} and vocab_size {count}, although both "
-            "sides share their table; save the model with transformers again"
-        )
     source_path = existing(folder, "vocab.json")
     own_path = folder / "target_vocab.json"
     target_path = own_path if own_path.is_file() and not is_shared else source_path

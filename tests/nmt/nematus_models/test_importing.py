@@ -20,6 +20,7 @@ from tests.nmt.nematus_files import (
     write_checkpoint,
     write_options,
 )
+from tests.nmt.outcomes import best
 
 DICTIONARIES = tuple(DATA / f"tiny.vocab.{side}.json" for side in ("en", "de"))
 
@@ -140,8 +141,8 @@ def test_a_vocabulary_may_be_larger_than_its_dictionary(tmp_path, tiny, size):
     }
     arrays[f"{predictor}/W"] = np.zeros([8, rows], np.float32)
     run("import-nematus", tiny(arrays, {"target_vocab_size": size}), "--to", tmp_path / "imported")
-    (found,) = (
-        load_system(tmp_path / "imported").translator(DecodingOptions(beam_size=1)).best(["on"])
+    (found,) = best(
+        load_system(tmp_path / "imported").translator(DecodingOptions(beam_size=1)), ["on"]
     )
     assert set(found.split()) == {"UNK" if size > 0 else words[-1]}
 

@@ -41,7 +41,7 @@ def refused(capsys, *arguments):
         ),
         (
             {"model_type": "hybrid"},
-            "model_type is 'hybrid'; only rnn and transformer are supported",
+            "model_type is 'hybrid'; it must be one of rnn, transformer",
         ),
         ({"source_vocab_sizes": [50, 50]}, "source_vocab_sizes"),
         ({"source_vocab_sizes": []}, "source_vocab_sizes"),

@@ -19,6 +19,7 @@ from nmt.system import build_system, load_system, reload_weights
 from nmt.text.sentencepiece_training import train_sentencepiece
 from tests.nmt.nematus_files import run
 from tests.nmt.nematus_models.conftest import DATA, arrays
+from tests.nmt.outcomes import best
 
 EXPECTED = json.loads((DATA / "expected.json").read_text(encoding="utf-8"))
 SOURCES = [line.encode() for line in EXPECTED["sources"]]
@@ -88,15 +89,13 @@ def test_costs_are_those_of_transformers(system):
 
 
 def test_greedy_translations_are_those_of_transformers(system):
-    assert (
-        system.translator(DecodingOptions(beam_size=1, **LIMITS)).best(SOURCES)
-        == EXPECTED["greedy"]
-    )
+    translator = system.translator(DecodingOptions(beam_size=1, **LIMITS))
+    assert best(translator, SOURCES) == EXPECTED["greedy"]
 
 
 def test_beams_are_those_of_transformers_or_better(system):
     """Ours goes on where an open hypothesis may still win."""
-    found = system.translator(BEAM).best(SOURCES)
+    found = best(system.translator(BEAM), SOURCES)
     different = [i for i, line in enumerate(found) if line != EXPECTED["beams"][i]]
     assert len(different) <= 1
     scorer = Scorer(system.vocabularies, system.model, DecodingOptions())
@@ -153,9 +152,8 @@ def test_a_saved_model_translates_alike(imported, system, tmp_path):
     found = tf.saved_model.load(str(tmp_path / "export")).signatures["serving_default"](
         tf.constant(SOURCES)
     )
-    assert [line.decode() for line in found["translations"].numpy()] == system.translator(
-        BEAM
-    ).best(SOURCES)
+    expected = best(system.translator(BEAM), SOURCES)
+    assert [line.decode() for line in found["translations"].numpy()] == expected
     card = json.loads((tmp_path / "export" / "assets.extra" / "model.json").read_text())
     assert card["models"][0]["origin"]["licence"] == "not stated"
 

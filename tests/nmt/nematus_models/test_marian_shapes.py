@@ -17,6 +17,7 @@ from nmt.text.sentencepiece_training import train_sentencepiece
 from nmt.text.vocabulary import load_vocabulary
 from tests.nmt.nematus_files import run
 from tests.nmt.nematus_models.conftest import DATA, arrays, change_json, set_json, weights_of
+from tests.nmt.outcomes import best
 
 EXPECTED = json.loads((DATA / "expected.json").read_text(encoding="utf-8"))
 VOCABULARY = json.loads((DATA / "vocab.json").read_text(encoding="utf-8"))
@@ -39,7 +40,7 @@ def costs_of(system):
 
 def greedy_of(system):
     options = DecodingOptions(beam_size=1, translation_maxlen=31)
-    return system.translator(options).best([source for source, _ in PAIRS])
+    return best(system.translator(options), [source for source, _ in PAIRS])
 
 
 def permute(folder, places):
