@@ -20,6 +20,10 @@ from .errors import UserError, sentence_of
 from .load_tensorflow import load_tensorflow
 from .messages import show_messages
 
+# Packages that not every command needs -> the extra that brings them.
+_EXTRAS = {"backports": "zstd", "ctranslate2": "ctranslate2"} | dict.fromkeys(
+    ("h11", "prometheus_client", "starlette", "uvicorn"), "serving"
+)
 _ROOM_OF_CACHE = 2**30  # bytes; more than the programs of a training need
 
 
@@ -65,13 +69,16 @@ def main() -> None:
 
     from .training.interruption import exit_with
 
-    module = importlib.import_module(f".commands.{command}", __package__)
     _handle_signals()
     show_messages()
     try:
-        module.run(arguments)
+        importlib.import_module(f".commands.{command}", __package__).run(arguments)
     except UserError as error:
         _fail(str(error))
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        extra = _EXTRAS.get(package, "nmt")
+        _fail(f"{package} is missing; run `pip install -e '.[{extra}]'`")
     except BrokenPipeError:  # the reader closed the pipe, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

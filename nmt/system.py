@@ -125,8 +125,9 @@ def save_system(system: System, directory: Path, digests: Mapping[str, list]) ->
         origin = Path(system.config.reload or directory, ORIGIN)
         if system.config.reload and origin.exists():  # its licence stays
             write_json(directory / ORIGIN, read_json(origin, origin.parent), escaped=False)
-        copies = _vocabularies(system.config, directory)
-        for path, copy in zip(system.config.dictionaries, copies, strict=True):
+        for path, copy in zip(
+            system.config.dictionaries, _vocabularies(system.config, directory), strict=True
+        ):
             with atomic_write(copy, "wb") as file:
                 file.write(Path(path).read_bytes())
     write_json(directory / "versions.json", _versions())
@@ -136,12 +137,9 @@ def save_system(system: System, directory: Path, digests: Mapping[str, list]) ->
 def load_system(directory: Path) -> System:
     """Loads a trained system with its best model."""
     if not (directory / "config.json").exists():
-        if (directory / "saved_model.pb").exists():
-            raise UserError(
-                f"{directory} is an export; give the model directory that it was made of"
-            )
         raise UserError(
-            f"{directory} holds no model: it has no config.json; `python -m nmt train` makes one"
+            f"{directory} holds no model: it has no config.json; `python -m nmt train` makes one, "
+            "and an export is none"
         )
     config = read_config(directory)
     if not (directory / BEST).exists() and (directory / LAST).exists():
@@ -164,9 +162,8 @@ def _refuse_larger(config: Config, checkpoint: Path) -> None:
     arrays, numbers = checkpoint_size(checkpoint)
     options = config.architecture
     depths = sorted(value for name, value in options.items() if name.endswith("_depth"))
-    sizes = [value for name, value in options.items() if name.endswith("_size")]
     words = max(config.source_vocab_sizes or 1, config.target_vocab_size or 1)
-    widest = max(sizes)
+    widest = max(value for name, value in options.items() if name.endswith("_size"))
     levels = math.prod(depths[-2:])
     most = max(widest**2, words * config.embedding_size)
     if levels > 4 * arrays + _SPARE_LEVELS or most > numbers + _SPARE_NUMBERS:

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import dataclasses
 import difflib
+import itertools
 import re
 from pathlib import Path
 from typing import Any, NoReturn
@@ -25,9 +26,8 @@ class Parser(argparse.ArgumentParser):
         """Refuses words that are no arguments, and names the options that they may stand for."""
         said = f"unrecognized arguments: {' '.join(words)}"
         known = re.findall(r"--\w+", self.format_help())
-        hints: list[str] = []
-        for word in words:
-            hints += difflib.get_close_matches(word.partition("=")[0], known, 1, _ALIKE)
+        close = (difflib.get_close_matches(w.partition("=")[0], known, 1, _ALIKE) for w in words)
+        hints = list(itertools.chain.from_iterable(close))
         self.error(f"{said}; did you mean {' '.join(hints)}?" if hints else said)
 
     def error(self, message: str) -> NoReturn:
@@ -43,10 +43,8 @@ def add_path(
     **given: Any,
 ) -> None:
     """Adds an option for a path. The help says if it is required."""
-    remark = " (required)" if required else ""
-    parser.add_argument(
-        *names, type=Path, required=required, metavar=metavar, help=f"{help}{remark}", **given
-    )
+    help = f"{help} (required)" if required else help
+    parser.add_argument(*names, type=Path, required=required, metavar=metavar, help=help, **given)
 
 
 def add_models(parser: argparse.ArgumentParser, help: str) -> None:
@@ -67,8 +65,9 @@ def add_number(parser: Arguments, name: str, kind: type, field: Any) -> None:
             if field.metadata["ok"](value) and not is_absurd(value):
                 return value
         called = "a whole number" if kind is int else "a number"
-        allowed = field.metadata["allowed"]
-        raise argparse.ArgumentTypeError(f"{short(text)} is not {called} {allowed}")
+        raise argparse.ArgumentTypeError(
+            f"{short(text)} is not {called} {field.metadata['allowed']}"
+        )
 
     otherwise = "optional" if field.default is None else f"default: {field.default}"
     parser.add_argument(

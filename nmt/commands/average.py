@@ -14,18 +14,11 @@ from ..training.progress import Progress
 
 # Of a model directory.
 _FILES = ("config.json", "versions.json", "files.json", ORIGIN, "source.*", "target.*")
-_LARGEST = 1 << 26  # bytes of one of them
 
 
 def run(arguments: argparse.Namespace) -> None:
-    if arguments.last and arguments.best:
-        raise UserError("--last and --best choose different models; give one of them")
-    first, *others = arguments.model
-    system = load_system(first)
-    count = arguments.last or arguments.best
-    checkpoints = []
-    for directory in arguments.model:
-        checkpoints += _chosen(directory, arguments) if count or not others else [directory / BEST]
+    system = load_system(arguments.model[0])
+    checkpoints = [path for each in arguments.model for path in _chosen(each, arguments)]
     variables = system.model.variables
     sums = [np.zeros(variable.shape) for variable in variables]  # float64
     for path in checkpoints:
@@ -39,15 +32,19 @@ def run(arguments: argparse.Namespace) -> None:
             # Only some may have an origin.
             found = (list(each.glob(pattern)) for each in arguments.model)
             for path in next(filter(None, found), []):
-                (directory / path.name).write_bytes(read_inside(path, path.parent, _LARGEST))
+                (directory / path.name).write_bytes(read_inside(path, path.parent))
         save_checkpoint(directory / BEST, variables, {}, system.fingerprint)
     log.info(f"{arguments.to}: the average of {', '.join(map(str, checkpoints))}")
 
 
 def _chosen(directory: Path, arguments: argparse.Namespace) -> list[Path]:
-    """Returns the kept models of a training, or those of the latest or best validations."""
-    kept = {int(path.stem): path for path in kept_checkpoints(directory)}
+    """Returns the kept models of a training, or those of the latest or best validations; of each of
+    several trainings, its best one.
+    """
     count = arguments.last or arguments.best
+    if not count and len(arguments.model) > 1:
+        return [directory / BEST]
+    kept = {int(path.stem): path for path in kept_checkpoints(directory)}
     updates = list(kept)
     if count:
         progress = Progress.from_json(read_json(directory / "progress.json", directory))

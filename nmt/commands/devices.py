@@ -27,12 +27,8 @@ def _why_no_gpu() -> str:
         return ""
     if os.environ.get("CUDA_VISIBLE_DEVICES", "0").strip() in ("", "-1"):
         return "; CUDA_VISIBLE_DEVICES hides the GPU"
-    with_cuda = f"pip install 'tensorflow[and-cuda]=={tf.__version__}'"
-    if not tf.sysconfig.get_build_info().get("is_cuda_build"):
-        why = f"this TensorFlow has no CUDA; {with_cuda} in a new environment"
-    else:
-        why = (
-            f"a driver (libcuda.so.1) or CUDA library is missing; {with_cuda}, docker run --gpus "
-            "all in a container"
-        )
-    return f"; warning: there is an NVIDIA GPU that TensorFlow cannot use: {why}"
+    return (
+        "; warning: there is an NVIDIA GPU that TensorFlow cannot use: it is built without CUDA, "
+        "or a driver (libcuda.so.1) or CUDA library is missing; pip install "
+        f"'tensorflow[and-cuda]=={tf.__version__}', docker run --gpus all in a container"
+    )

@@ -30,9 +30,15 @@ def run(arguments: argparse.Namespace) -> None:
     card = _describe(system, arguments, options)
     to = arguments.to
     if is_ctranslate2:
-        kind = arguments.compute_type
-        directory = arguments.model[0]
-        if not save_ctranslate2(system.model, vocabularies, to, options, card, directory, kind):
+        if not save_ctranslate2(
+            system.model,
+            vocabularies,
+            to,
+            options,
+            card,
+            directory=arguments.model[0],
+            compute_type=arguments.compute_type,
+        ):
             log.info("note: `serve` cannot serve it; it needs vocabularies of SentencePiece")
         log.info(f"{to} holds the model for CTranslate2")
         return

@@ -47,8 +47,8 @@ def launch_replicas(config: Config, model: Path, count: int) -> None:
     gpus = visible_gpus()
     # A process that is restricted after its start may count all cores first, and threads of several
     # wait for each other. So this one, which waits, takes the share of each that it starts.
-    has_affinity = hasattr(os, "sched_getaffinity")  # not on macOS and Windows
-    cores = sorted(os.sched_getaffinity(0)) if has_affinity else []
+    # macOS and Windows do not tell which cores there are.
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     shares = np.array_split(cores, count) if count <= len(cores) else []
     received = []
     processes: list[subprocess.Popen] = []
@@ -64,14 +64,16 @@ def launch_replicas(config: Config, model: Path, count: int) -> None:
                 sockets = [held.enter_context(each) for each in reserved_ports(count)]
                 addresses = [f"localhost:{each.getsockname()[1]}" for each in sockets]
                 for rank, port in enumerate(sockets):
-                    given = {
-                        "env": _environment(addresses, rank, gpus, port.fileno()),
-                        "start_new_session": True,
-                        "pass_fds": [port.fileno()],
-                    }
                     if shares and not gpus:
                         os.sched_setaffinity(0, shares[rank].tolist())
-                    processes.append(subprocess.Popen(command, **given))
+                    processes.append(
+                        subprocess.Popen(
+                            command,
+                            env=_environment(addresses, rank, gpus, port.fileno()),
+                            start_new_session=True,
+                            pass_fds=[port.fileno()],
+                        )
+                    )
             failed = _wait(processes, received)
         finally:
             for process in processes:
@@ -121,7 +123,7 @@ def _wait(processes: list[subprocess.Popen], received: list[int]) -> int:
             number = received.pop(0)
             for process in processes:
                 process.send_signal(signal.SIGTERM if number == signal.SIGHUP else number)
-        failed = failed or _first_failed(processes)
+        failed = failed or next((each for each in processes if each.returncode), None)
         if failed and end == float("inf") and (not asked or processes[0].returncode is not None):
             end = time.monotonic() + _SECONDS
         if time.monotonic() > end:
@@ -133,12 +135,7 @@ def _wait(processes: list[subprocess.Popen], received: list[int]) -> int:
             for process in processes:
                 process.kill()
         time.sleep(0.1)
-    failed = failed or _first_failed(processes)
-    return failed.returncode if failed else 0
-
-
-def _first_failed(processes: list[subprocess.Popen]) -> subprocess.Popen | None:
-    return next((process for process in processes if process.returncode), None)
+    return next((each.returncode for each in [failed, *processes] if each and each.returncode), 0)
 
 
 def _environment(addresses: list[str], rank: int, gpus: list[str], port: int) -> dict[str, str]:

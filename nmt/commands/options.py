@@ -126,14 +126,15 @@ def average(parser: argparse.ArgumentParser) -> None:
         "directory of a training, whose models `train --keep` and `--keep_best` kept, or several: "
         "the best of each",
     )
+    chosen = parser.add_mutually_exclusive_group()
     add_number(
-        parser,
+        chosen,
         "last",
         int,
         positive(None, "average the latest N of each; by default, all kept", MOST),
     )
     add_number(
-        parser, "best", int, positive(None, "average the best N of each, by --valid_metric", MOST)
+        chosen, "best", int, positive(None, "average the best N of each, by --valid_metric", MOST)
     )
     add_path(parser, "--to", metavar="DIR", required=True, help="directory of the new model")
 

@@ -13,11 +13,10 @@ from ..decoding.scoring import Scorer, WordCosts
 from ..errors import UserError
 from ..system import load_ensemble
 from ..text.batches import LONGEST
-from ..text.lines import read_chunks
+from ..text.lines import count_lines, read_chunks
 from ..text.parallel_text import all_shards, other_lines
 from .streams import (
     chunk_size,
-    count_any_lines,
     open_output,
     warn_of_invalid_utf8,
     warn_of_lines,
@@ -31,8 +30,8 @@ def run(arguments: argparse.Namespace) -> None:
     system = load_ensemble(arguments.model)
     source = _one_file(arguments.source)
     target = _one_file(arguments.target)
-    count = count_any_lines(source)
-    others = count_any_lines(target)
+    count = count_lines(source, errors="keep")
+    others = count_lines(target, errors="keep")
     if count != others:
         raise other_lines(source, target, count, others)
     scorer = Scorer(system.vocabularies, system.model, options)
@@ -67,8 +66,7 @@ def _json(words: WordCosts) -> str:
     """Returns a line of JSON. It has no infinity and no NaN: these become null."""
     each = [words.score, *words.costs]
     cost, *costs = (round(value, 6) if math.isfinite(value) else None for value in each)
-    found = {"cost": cost, "tokens": words.tokens, "costs": costs}
-    return json.dumps(found, ensure_ascii=False)
+    return json.dumps({"cost": cost, "tokens": words.tokens, "costs": costs}, ensure_ascii=False)
 
 
 def _one_file(pattern: Path) -> Path:

@@ -29,8 +29,7 @@ def run(arguments: argparse.Namespace) -> None:
     key = read_key(arguments.api_key_file) if arguments.api_key_file else None
     access = Access(arguments.allowed_hosts, arguments.any_content_type, key)
     load = functools.partial(load_export, compute_type=arguments.compute_type, workers=at_once)
-    store = Store(arguments.models, load)
-    serve(store, arguments.host, arguments.port, limits, access)
+    serve(Store(arguments.models, load), arguments.host, arguments.port, limits, access)
     # Python would wait for the threads of batches that are still computed, whose callers have all
     # left.
     logging.shutdown()

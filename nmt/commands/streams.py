@@ -14,7 +14,7 @@ from ..decoding.batch_parallel import workers
 from ..decoding.options import DecodingOptions
 from ..errors import UserError
 from ..messages import log
-from ..text.lines import read_lines, replace_text
+from ..text.lines import replace_text
 
 T = TypeVar("T")
 _BATCHES_PER_WORKER = 20
@@ -28,8 +28,6 @@ def open_input(path: Path | None) -> AbstractContextManager[IO]:
     """
     if path is None and sys.stdin is None:
         raise UserError("standard input is closed; give --input FILE")
-    if path is not None and (path.is_dir() or not path.exists()):
-        raise UserError(f"{path} does not exist or is a directory; give a text file")
     return contextlib.nullcontext(sys.stdin) if path is None else path.open("rb")
 
 
@@ -46,8 +44,6 @@ def open_output(path: Path | None, inputs: Iterable[Path | None]) -> Iterator[Te
         sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)
         yield sys.stdout
         return
-    if path.is_dir():
-        raise UserError(f"{path} is a directory; give a file")
     if path.exists() and not path.is_file():  # a device or a pipe
         with path.open("w", 1, "utf-8", newline="\n") as file:
             yield file
@@ -69,11 +65,6 @@ def _states(inputs: Iterable[Path | None]) -> Iterator[os.stat_result]:
 def chunk_size(options: DecodingOptions) -> int:
     """Returns how many lines are read at a time."""
     return _BATCHES_PER_WORKER * workers() * options.batch_size
-
-
-def count_any_lines(path: Path) -> int:
-    """Counts the lines of a file, also of one that is not UTF-8."""
-    return sum(1 for _ in read_lines(path, errors="keep"))
 
 
 def with_bar(results: Iterable[T], output: TextIO, **given: Any) -> Iterable[T]:
@@ -100,11 +91,11 @@ def warn_of_invalid_utf8(
     seen = 0
     bad = []
     for chunk in chunks:
-        for number, item in enumerate(chunk, seen + 1):
-            try:
-                text(item).decode()
-            except UnicodeDecodeError:
-                bad.append(number)
+        bad += [
+            number
+            for number, item in enumerate(chunk, seen + 1)
+            if text(item) != text(item).decode(errors="ignore").encode()
+        ]
         seen += len(chunk)
         yield chunk
     if bad:

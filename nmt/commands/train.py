@@ -180,10 +180,10 @@ def _validator(system: System, valid: ValidationData) -> Callable[[], Measured]:
 def _share(update: Update, trainer: Trainer, data: TrainingData, digests: dict[str, list]) -> None:
     """Checks that all processes train alike, and copies the chief's weights to them."""
     config = update.config
-    changeable = {name: getattr(config, name) for name in CHANGEABLE}
     update.replicas.require_same(
         {
-            "options": config.fixed_options() | changeable,
+            "options": config.fixed_options()
+            | {name: getattr(config, name) for name in CHANGEABLE},
             "files": digests,
             "the batches of an epoch": data.sizes,
             "code": code_digests(),

@@ -16,11 +16,10 @@ from ..errors import UserError
 from ..messages import log
 from ..system import load_ensemble
 from ..text.batches import LONGEST
-from ..text.lines import read_chunks, read_lines
+from ..text.lines import count_lines, read_chunks, read_lines
 from .devices import describe_devices
 from .streams import (
     chunk_size,
-    count_any_lines,
     open_input,
     open_output,
     warn_of_invalid_utf8,
@@ -97,13 +96,9 @@ def _notes(line: Line, options: DecodingOptions, aligns: bool) -> Iterator[str]:
 
 def _require_prefix_of_each_line(prefixes: Path, text: Path | None) -> None:
     """Refuses a file of prefixes that has another number of lines than the file of input."""
-    if not prefixes.is_file():
-        raise UserError(
-            f"--target_prefix {prefixes} is not a file; give a text with as many lines as the input"
-        )
-    if text and text.is_file():
-        count = count_any_lines(prefixes)
-        lines = count_any_lines(text)
+    if text and text.is_file() and not prefixes.is_fifo():
+        count = count_lines(prefixes, errors="keep")
+        lines = count_lines(text, errors="keep")
         if count != lines:
             raise _uneven(prefixes, count, lines)
 

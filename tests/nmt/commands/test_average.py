@@ -26,7 +26,7 @@ def test_the_best_models_are_kept_beside_the_latest_and_averaged(run, train, tmp
         assert f"3 kept models, but not those of the {which} " in refused(
             run("average", "-m", "model", *options, "--to", "other")
         )
-    assert "--last and --best choose" in refused(
+    assert "--last: not allowed with argument --best" in refused(
         run("average", "-m", "model", "--best", 1, "--last", 1, "--to", "other")
     )
 
