@@ -21,6 +21,8 @@ from experiments.skip_thoughts import data as skip_thoughts
 from nmt.errors import UserError
 from tests.experiments.data_sets.digits import digits  # noqa: F401  a fixture
 from tests.experiments.runs.conftest import reproduce_whole
+from tests.nmt.conftest import eagerly  # noqa: F401  a fixture
+from tests.parameters import slow
 
 ROOT = Path(__file__).parents[2]
 RANDOM = np.random.default_rng(0)
@@ -149,9 +151,8 @@ def test_everything_is_trained_measured_and_reported_once(name, tmp_path):
     assert {path: path.stat().st_mtime_ns for path in logs} == logs
 
 
-@pytest.mark.parametrize(
-    "name", ["mnist", *(pytest.param(n, marks=pytest.mark.slow) for n in TASKS if n != "mnist")]
-)
+@pytest.mark.usefixtures("eagerly")
+@pytest.mark.parametrize("name", ["mnist", *slow(*(name for name in TASKS if name != "mnist"))])
 def test_a_log_has_losses_validations_and_shares(name, tmp_path):
     *_, measured, norms = TASKS[name]
     networks = networks_of(name)

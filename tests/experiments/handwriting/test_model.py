@@ -73,6 +73,6 @@ def test_a_prediction_depends_on_earlier_points_alone(condition):
     changed = points.copy()
     changed[:, 4:] += 1
     model = build_model(condition, 1e-3, 1, length=6, units=4)
-    before, after = (model.predict(each, verbose=0) for each in (points, changed))
+    before, after = (np.asarray(model(each)) for each in (points, changed))
     np.testing.assert_allclose(before[:, :4], after[:, :4], rtol=1e-5, atol=1e-6)
     assert np.abs(before[:, 4:] - after[:, 4:]).min(-1).max() > 0

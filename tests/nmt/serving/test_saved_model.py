@@ -27,6 +27,7 @@ from tests.nmt.serving.exports import (
     save,
     strange_strings,
 )
+from tests.parameters import slow
 
 SERVE = """
 import importlib.util, json, sys
@@ -163,10 +164,12 @@ def test_every_string_gets_its_own_translation_in_python_and_c(
 
 
 @models("transformer")
-def test_every_signature_is_served_without_python(saved_model, signatures, tmp_path):
+@pytest.mark.parametrize("only", ["with_prefix", *slow(None)])
+def test_every_signature_is_served_without_python(saved_model, signatures, tmp_path, only):
     strings = [text for text in strange_strings(12) if len(text) < 1000]
     requests = []
-    for name, function in signatures.functions.items():
+    for name in [only] if only else signatures.functions:
+        function = signatures.functions[name]
         inputs = [spec.name for spec in function.input_signature]
         for texts in [*in_batches(strings, 5), []]:
             requests.append(
@@ -219,8 +222,10 @@ def test_the_warm_up_requests_can_be_read_and_played(saved_model, signatures):
     played = []
     for name, inputs in read_warmup(saved_model):
         played.append((name, len(inputs["sources"])))
-        given = {key: tf.constant(value) for key, value in inputs.items()}
-        assert signatures.functions[name](**given)
+        function = signatures.functions[name]
+        assert inputs.keys() == {spec.name for spec in function.input_signature}
+        if name == "with_prefix":  # as above, because the first call of each takes seconds
+            assert function(**{key: tf.constant(value) for key, value in inputs.items()})
     assert played == list(itertools.product(signatures.functions, (1, 2)))
 
 

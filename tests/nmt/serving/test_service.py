@@ -114,7 +114,7 @@ def test_a_body_that_is_much_too_large_is_not_read_to_its_end(service):
 
 
 def test_a_full_queue_says_try_again_and_a_client_that_leaves_frees_its_place(service):
-    body = json.dumps({"signature_name": "slow", "inputs": [30_000] + [0] * 49}).encode()
+    body = json.dumps({"signature_name": "slow", "inputs": [15_000] + [0] * 49}).encode()
     head = POST + b"Content-Length: %d\r\n\r\n" % len(body)
     left = service.metric("nmt_requests_total", "499")
     clients = []

@@ -85,6 +85,7 @@ def test_translations_begin_with_their_prefixes(signatures):
         signatures.with_prefix(tf.constant(["a", "b"]), tf.constant(["a"]))
 
 
+@pytest.mark.usefixtures("eagerly")
 def test_a_prefix_that_is_cut_is_flagged_though_the_model_would_end_there(vocabularies):
     model = make_model(vocabularies, "layernorm")
     bias = model.decoder.output_bias
