@@ -24,7 +24,7 @@ from starlette.routing import Route
 from . import rest
 from .access import Access, AccessMiddleware
 from .batcher import SECONDS, Batcher
-from .limits import Answer, Budget, Limits, Refused, refusal
+from .limits import Answer, Budget, Limits, Refused, queue_is_full, refusal
 from .loaded_model import Arrays, LoadedModel, describe
 from .page import page
 from .store import Served, Store
@@ -238,23 +238,24 @@ class Service:
         parts = []
         length = 0
         limit = self._limits.body
-        full = None
+        is_full = False
         async for part in request.stream():
             length += len(part)
             if length > limit * _READ_REFUSED:
                 break
-            if length > limit or full:
+            if length > limit or is_full:
                 parts.clear()
                 continue
             try:
                 take(len(part))
                 parts.append(part)
-            except Refused as refused:
-                full = refused
+            except Refused:
+                parts.clear()
+                is_full = True
         if length > limit:
             raise rest.too_large(limit)
-        if full:
-            raise full
+        if is_full:
+            raise queue_is_full()
         return b"".join(parts)
 
     async def _until(self, work: Coroutine, request: Request, seconds: float) -> Arrays:

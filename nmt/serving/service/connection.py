@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -62,33 +62,46 @@ class ConnectionLimit:
 
 
 class _Parser(h11.Connection):
-    """Counts chunks and headers, and refuses a body with too many chunks."""
+    """Counts chunks and headers, and refuses too many of a request."""
 
     def __init__(self, limits: Limits):
         super().__init__(h11.SERVER, limits.head)
-        self._most = limits.chunks
+        self._limits = limits
         self._chunks = 0
+        self._lines = 0  # of headers or trailers that have not ended
         self.parts = 0  # chunks and headers since the last read
         self.refusal = ""
 
     @property
     def left(self) -> int:
         """Bytes of a body of known length, or of a chunk, that are not read yet."""
-        reader = self._reader
+        reader = getattr(self, "_reader", None)
         return getattr(reader, "_bytes_in_chunk", 0) or getattr(reader, "_remaining", 0)
+
+    def receive_data(self, data: bytes) -> None:
+        self._lines += data.count(b"\n")
+        super().receive_data(data)
 
     def next_event(self) -> Any:
         event = super().next_event()
+        if event is h11.NEED_DATA and self._lines > self._limits.headers:
+            self._refuse(f"a request may have {self._limits.headers} headers; send fewer")
+        if event is not h11.NEED_DATA:
+            self._lines = 0
         if isinstance(event, h11.Request):
             self._chunks = 0
+        if isinstance(event, (h11.Request, h11.EndOfMessage)):
             self.parts += len(event.headers)
         elif isinstance(event, h11.Data) and event.chunk_start:
             self._chunks += 1
             self.parts += 1
-            if self._chunks > self._most:
-                self.refusal = f"a body may have {self._most} chunks; send larger ones"
-                raise h11.RemoteProtocolError(self.refusal)
+            if self._chunks > self._limits.chunks:
+                self._refuse(f"a body may have {self._limits.chunks} chunks; send larger ones")
         return event
+
+    def _refuse(self, why: str) -> NoReturn:
+        self.refusal = why
+        raise h11.RemoteProtocolError(why)
 
 
 class Connection(H11Protocol, asyncio.BufferedProtocol):

@@ -27,6 +27,7 @@ class Limits:
     rows: int = 512  # in a request
     tokens: int = 2000  # of a sentence and the longest translation that it may have
     head: int = 8 << 10  # bytes in the line and headers of a request
+    headers: int = 100  # or trailers, beside those of one read
     chunks: int = 2048  # in the body of a request
     body: int = 1 << 20  # bytes in the body of a request
     values: int = 1 << 16  # commas, colons and opening brackets in a request
@@ -45,6 +46,10 @@ class Limits:
 async def refusal(_: Request | None, refused: Refused) -> Response:
     """Returns the response to a request that gets no result."""
     return JSONResponse({"error": refused.detail}, refused.status_code, refused.headers)
+
+
+def queue_is_full() -> Refused:
+    return Refused(429, "the queue is full; try again later", {"Retry-After": "1"})
 
 
 class Budget:
@@ -69,7 +74,7 @@ class Budget:
             if self.used + counted > self.most:
                 self.used -= taken
                 taken = 0
-                raise Refused(429, "the queue is full; try again later", {"Retry-After": "1"})
+                raise queue_is_full()
             self.used += counted
             taken += counted
 

@@ -40,7 +40,7 @@ def test_a_minute_of_callers_beside_hostile_clients(run, toy, start_service, tmp
         "export", "-m", GOLDEN / "layernorm", "--to", tmp_path / "models" / "demo" / "1", "-n"
     )
     assert status == 0, said
-    service = start_service(tmp_path / "models")
+    service = start_service(tmp_path / "models", "--timeout", 300)  # however slow the machine
     lines = (GOLDEN / "test.en").read_text("utf-8").splitlines()
     _, answer = service.predict({"inputs": lines}, "demo")
     expected = dict(zip(lines, answer["outputs"]["translations"], strict=True))
