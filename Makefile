@@ -55,9 +55,10 @@ lock: .venv/installed
 	$(BIN)/uv pip compile setup.cfg --extra bulk --extra lock --universal --python-version 3.10 --upgrade \
 		--no-annotate --custom-compile-command "make lock" --quiet --output-file constraints-bulk.txt
 
-# Each process runs whole files, so that it makes what the tests of a file share only once.
+# Each process runs whole files, so that it makes what the tests of a file share only once. Three keep two
+# cores busy: tests wait for processes that they start.
 test: check
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 # `make test-slow GROUP=docs` runs one group; docs/maintainers/slow-tests.md says what each guards.
 docs_TESTS := tests/test_docs.py tests/test_site.py tests/test_extras.py

@@ -87,6 +87,7 @@ def test_another_seed_finds_the_compiled_programs(write_lines, dictionary, tmp_p
     assert programs[0] == programs[1] != []
 
 
+@pytest.mark.slow
 def test_garbage_is_collected_again_after_the_imports(run_python):
     """But not in what they made."""
     script = """

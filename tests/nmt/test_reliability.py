@@ -179,6 +179,7 @@ def random_rnn(run, training, tmp_path):
     save_checkpoint(tmp_path / "model" / BEST, system.model.variables, {}, system.fingerprint)
 
 
+@pytest.mark.slow
 def test_any_line_gives_one_line_and_does_not_affect_others(run, compiled, random_rnn, tmp_path):
     """Each line is translated and scored as if alone: the same words, costs up to rounding and
     six digits."""

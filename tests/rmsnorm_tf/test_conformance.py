@@ -17,6 +17,7 @@ from tests.parameters import quick_one_of, slow
 
 by_name = operator.attrgetter("name")
 every_case = pytest.mark.parametrize("case", CASES, ids=by_name)
+many_cases = pytest.mark.parametrize("case", quick_one_of(2, CASES, by_name))
 some_cases = pytest.mark.parametrize("case", quick_one_of(6, CASES, by_name))
 
 
@@ -51,7 +52,7 @@ def test_value(case, run):
     )
 
 
-@every_case
+@many_cases
 def test_declared_shape_and_dtype(case):
     model = case.model()
     x = case.input()
@@ -69,7 +70,7 @@ def as_given(config):
     )
 
 
-@every_case
+@many_cases
 def test_keras_file(case, tmp_path):
     model = case.model()
     model.save(tmp_path / "model.keras")
@@ -130,7 +131,7 @@ def test_fit_with_the_default_jit_compile(case):
     assert losses[2] < losses[1] < losses[0]
 
 
-@every_case
+@many_cases
 def test_config_survives_json(case):
     layer = case.make()
     config = json.loads(json.dumps(layer.get_config()))

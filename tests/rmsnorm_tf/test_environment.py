@@ -10,6 +10,7 @@ on_tensorflow = pytest.mark.skipif(BACKEND != "tensorflow", reason="for TensorFl
 elsewhere = pytest.mark.skipif(BACKEND == "tensorflow", reason="for the other backends")
 
 
+@pytest.mark.slow
 @on_tensorflow
 def test_keras_2_is_refused(run_python):
     result = run_python("import rmsnorm_tf", TF_USE_LEGACY_KERAS="1")

@@ -3,10 +3,12 @@
 import itertools
 
 import numpy as np
+import pytest
 
 from tests.nmt.outcomes import refused, weights
 
 
+@pytest.mark.slow
 def test_the_best_models_are_kept_beside_the_latest_and_averaged(run, train, tmp_path):
     """By the loss, which falls as long as the learning rate is small and rises once it is huge."""
     keep = ("--keep", 1, "--keep_best", 2, "--valid_metric", "loss", "--valid_freq", 2)
@@ -50,6 +52,7 @@ def test_kept_models_are_averaged(run, train, tmp_path):
     assert run("average", "-m", "none", "--to", "other")[2].startswith("nmt: none holds no model: ")
 
 
+@pytest.mark.slow
 def test_a_training_resumed_without_keep_leaves_the_models_of_before(run, train, tmp_path):
     kept = tmp_path / "model" / "kept"
     assert train("--keep", 1)[0] == 0
@@ -61,6 +64,7 @@ def test_a_training_resumed_without_keep_leaves_the_models_of_before(run, train,
     assert "1 latest validations" in said[2]
 
 
+@pytest.mark.slow
 def test_models_of_several_trainings_are_averaged(run, train, tmp_path):
     """The best of each, or some of each.
 

@@ -79,6 +79,7 @@ def start_for_gpus(start, tmp_path):
     return begin
 
 
+@pytest.mark.slow
 def test_each_process_has_a_gpu_of_its_own(start_for_gpus, training, tmp_path):
     script = 'echo "$CUDA_VISIBLE_DEVICES $TF_CONFIG" > given-$CUDA_VISIBLE_DEVICES'
     words = ["train", "--processes", 2, "-m", "model", *launched(training)]

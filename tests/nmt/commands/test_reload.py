@@ -48,6 +48,7 @@ def test_a_training_begins_with_the_weights_of_another(train, dictionary, tmp_pa
     )
 
 
+@pytest.mark.slow
 def test_a_reloaded_model_is_validated_before_its_first_update(train, tmp_path):
     """That counts for patience, and is repeated by no resumed training.
 

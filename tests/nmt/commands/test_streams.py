@@ -3,11 +3,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 PROGRAM = (
     "import sys; from nmt.commands.streams import with_bar; print(*with_bar([1, 2], sys.stdout))"
 )
 
 
+@pytest.mark.slow
 def test_tqdm_disable_hides_the_bar(capsys):
     """In a process of its own, because `tqdm` reads it when it is imported."""
     exec(PROGRAM)

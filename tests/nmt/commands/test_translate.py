@@ -19,7 +19,10 @@ TEXT = b"a b\n\nc d\n"
 
 @pytest.mark.parametrize(
     ("ending", "pack", "unpack"),
-    [(".gz", gzip.compress, gzip.decompress), (".zst", zstd.compress, zstd.decompress)],
+    [
+        (".gz", gzip.compress, gzip.decompress),
+        pytest.param(".zst", zstd.compress, zstd.decompress, marks=pytest.mark.slow),
+    ],
 )
 def test_compressed_files_are_read_and_written_as_plain_ones(
     run, trained, tmp_path, ending, pack, unpack
@@ -98,6 +101,7 @@ def test_an_output_keeps_its_permissions(run, trained, tmp_path):
     assert (tmp_path / "out").read_bytes().count(b"\n") == 3
 
 
+@pytest.mark.slow
 def test_translations_that_are_cut_are_counted_and_named(run, write_lines):
     lines = (GOLDEN / "test.en").read_text("utf-8").splitlines()
     text = write_lines("text", [lines[0], "", lines[0]])
@@ -127,6 +131,7 @@ def test_constraints_hold_and_a_line_without_a_translation_is_named(run, trained
     assert "warning: 2 lines (1, 3): no " in said and allowed in said
 
 
+@pytest.mark.slow
 def test_a_model_whose_weights_overflow_is_named(run, tmp_path):
     shutil.copytree(GOLDEN / "layernorm", tmp_path / "large")
     with np.load(tmp_path / "large" / "best.npz") as file:

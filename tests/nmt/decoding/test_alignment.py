@@ -46,6 +46,7 @@ def test_links_are_the_largest_weights_of_the_model_for_each_pair_alone(
         assert links.split() == expected
 
 
+@pytest.mark.slow
 def test_many_long_pairs_are_aligned_as_each_alone(make_model, vocabulary):
     model = random(make_model(words=(vocabulary.size, vocabulary.size)))
     text = " ".join(["a b"] * 60)

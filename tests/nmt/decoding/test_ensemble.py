@@ -1,6 +1,7 @@
 """An ensemble is the sum of its models."""
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from nmt.config import make_config
@@ -30,6 +31,7 @@ def translate(model, vocabulary):
     return [list(zip(line.texts, line.scores, strict=True)) for line in lines]
 
 
+@pytest.mark.slow
 def test_a_translation_costs_the_sum_over_architectures(vocabulary):
     """The search sums step by step; the costs of whole sentences say the same."""
     models = [build(RNN), build(TRANSFORMER)]

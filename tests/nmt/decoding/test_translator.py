@@ -81,6 +81,7 @@ def test_scores_are_the_costs_of_the_translations(make_random_model, vocabulary)
     )
 
 
+@pytest.mark.slow
 def test_a_refreshed_translator_follows_the_weights(make_random_model, vocabulary):
     """It has kept the table of the output layer."""
     model = make_random_model("layernorm", vocabulary)
@@ -162,6 +163,7 @@ def test_a_translation_that_reaches_the_limit_is_called_cut(make_random_model, v
     assert not any(any(line.cut) for line in translator.lines(["a b c", "", "d"]))
 
 
+@pytest.mark.slow
 def test_an_id_without_a_word_is_an_unknown_word_too(make_random_model, dictionary):
     """The vocabulary has two more ids than words, which decode to the unknown word."""
     vocabulary = load_vocabulary(dictionary, 8)
@@ -226,6 +228,7 @@ def subwords(tmp_path, write_lines):
     return load_vocabulary(tmp_path / "made.model")
 
 
+@pytest.mark.slow
 def test_the_cost_of_units_is_that_of_the_translation(make_random_model, subwords):
     """However the model spells a text.
 
@@ -255,6 +258,7 @@ def test_the_cost_of_units_is_that_of_the_translation(make_random_model, subword
     assert differs > 2
 
 
+@pytest.mark.slow
 def test_units_of_a_line_in_pieces_are_those_of_its_pieces(make_random_model, subwords):
     model = make_random_model("layernorm", subwords)
     translator = Translator(
@@ -282,11 +286,13 @@ def test_a_translation_has_no_line_breaks(make_random_model, tmp_path):
         assert not any("\r" in text or "\n" in text for text in texts)
 
 
+@pytest.mark.slow
 def test_a_line_with_as_many_unknown_words_as_others_is_called_unknown(make_translator, vocabulary):
     lines = make_translator(vocabulary).lines(["a x", "a b x", "x", "", "a"])
     assert [line.unknown for line in lines] == [True, False, True, False, False]
 
 
+@pytest.mark.slow
 def test_samples_depend_on_the_number_of_the_line_in_its_text(make_random_model, vocabulary):
     options = DecodingOptions(translation_strategy="sampling", translation_maxlen=20)
     translator = Translator(

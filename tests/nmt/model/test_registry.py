@@ -2,9 +2,11 @@
 exports.
 """
 
+import pytest
 import tensorflow as tf
 
 
+@pytest.mark.slow
 def test_a_new_architecture_trains_scores_translates_and_exports(
     bigrams, run, write_lines, dictionary, tmp_path
 ):

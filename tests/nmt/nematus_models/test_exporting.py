@@ -149,6 +149,7 @@ def test_an_rnn_has_the_same_costs(run, costs, make_model, kind, tmp_path, versi
     }.get(kind, rms)
 
 
+@pytest.mark.slow
 def test_units_named_like_the_special_words_of_v03_are_kept(run, costs, make_model, tmp_path):
     for side, ending in (("source", "en"), ("target", "de")):
         text = MODELS / f"test.{ending}"

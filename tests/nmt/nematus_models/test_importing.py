@@ -21,6 +21,7 @@ from tests.nmt.nematus_files import (
     write_options,
 )
 from tests.nmt.outcomes import best
+from tests.parameters import slow
 
 DICTIONARIES = tuple(DATA / f"tiny.vocab.{side}.json" for side in ("en", "de"))
 
@@ -124,7 +125,7 @@ def test_given_dictionaries_are_used_and_copied(tmp_path, tiny):
     assert (tmp_path / "imported" / "target.json").read_text() == given[1].read_text()
 
 
-@pytest.mark.parametrize("size", [60, -1])
+@pytest.mark.parametrize("size", [-1, *slow(60)])
 def test_a_vocabulary_may_be_larger_than_its_dictionary(tmp_path, tiny, size):
     """The option sets the number of rows; -1 means one for each word.
 

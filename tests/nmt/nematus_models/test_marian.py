@@ -190,6 +190,7 @@ def test_nematus_lacks_the_parts(imported, tmp_path, capsys):
         assert part in said
 
 
+@pytest.mark.slow
 def test_fine_tuning_goes_on_with_the_model(imported, tmp_path, system):
     """Padding keeps its zeros, and the new directory the licence, an average of it too."""
     for name, lines in (("en", EXPECTED["sources"]), ("de", EXPECTED["targets"])):

@@ -62,12 +62,12 @@ def positions(folder):
 
 
 def nested(folder):
-    """Writes 20,000 groups, each in the one before."""
+    """Writes 10,000 groups, each in the one before."""
     import h5py
 
     with h5py.File(folder / "tf_model.h5", "w") as file:
         group = file
-        for _ in range(20_000):
+        for _ in range(10_000):
             group = group.create_group("a")
 
 

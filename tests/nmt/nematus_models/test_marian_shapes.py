@@ -18,6 +18,7 @@ from nmt.text.vocabulary import load_vocabulary
 from tests.nmt.nematus_files import run
 from tests.nmt.nematus_models.conftest import DATA, arrays, change_json, set_json, weights_of
 from tests.nmt.outcomes import best
+from tests.parameters import slow
 
 EXPECTED = json.loads((DATA / "expected.json").read_text(encoding="utf-8"))
 VOCABULARY = json.loads((DATA / "vocab.json").read_text(encoding="utf-8"))
@@ -63,7 +64,7 @@ def permute(folder, places):
     )
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, *slow(2)])
 def test_the_end_the_unknown_word_and_the_padding_have_any_id(folder, tmp_path, seed):
     permute(folder, np.random.default_rng(seed).permutation(49))
     run("import-marian", folder, "--to", tmp_path / "model")
@@ -174,6 +175,7 @@ def test_shards_and_bfloat16_are_read(folder, tmp_path):
         np.testing.assert_allclose(found[name], expected[name], rtol=2**-8)
 
 
+@pytest.mark.slow
 def test_rows_without_a_piece_are_never_chosen_and_count_in_costs(folder, tmp_path, capsys):
     """Even where they are the likeliest by far."""
 

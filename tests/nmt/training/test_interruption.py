@@ -227,6 +227,7 @@ Update.gradients = gradients_after_long
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, *slow(signal.SIGINT)])
 def test_a_signal_during_a_compilation_ends_a_training_with_its_last_update(
     train, finish, tmp_path, number

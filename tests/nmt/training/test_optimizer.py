@@ -54,6 +54,7 @@ def test_a_factor_multiplies_every_schedule(schedule):
     )
 
 
+@pytest.mark.slow
 def test_an_update_takes_the_rate_of_its_number():
     """Adam's first step is as large as the learning rate.
 

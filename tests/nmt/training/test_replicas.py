@@ -16,7 +16,6 @@ from nmt.storage.checkpoints import LAST
 from nmt.training.replicas import Replicas, connect, read_cluster
 from tests.nmt.outcomes import weights
 from tests.nmt.ports import free_ports
-from tests.parameters import quick_one_of
 
 
 @pytest.fixture
@@ -141,7 +140,8 @@ TRAININGS = {
 }
 
 
-@pytest.mark.parametrize("name", quick_one_of(len(TRAININGS), TRAININGS))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TRAININGS)
 def test_processes_train_as_one(begin, training, run, compiled, tmp_path, name):
     """Batches of 10 sentences are shared equally by no two parts. The chief alone writes."""
     # Few updates, because each multiplies what rounding has changed before.

@@ -118,6 +118,7 @@ def test_a_training_is_saved_between_validations(make_trainer, tmp_path):
     assert weights(tmp_path / "model" / "last.npz")["adam/iteration"] == 4
 
 
+@pytest.mark.slow
 def test_a_plateau_of_the_loss_reduces_the_learning_rate_also_after_resuming(
     make_trainer, compiled, tmp_path, capsys
 ):

@@ -177,7 +177,7 @@ def test_the_parts_of_a_batch_give_the_update_of_the_whole(make_bigrams_update, 
         np.testing.assert_allclose(parts, whole, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("norm", ["occurrences", "words"])
+@pytest.mark.parametrize("norm", ["occurrences", *slow("words")])
 def test_a_limit_of_0_clips_nothing(make_bigrams_update, norm):
     found = {}
     for limit in (0.0, 1e6, 0.01):
@@ -188,6 +188,7 @@ def test_a_limit_of_0_clips_nothing(make_bigrams_update, norm):
     assert found[0.0][0] > 0.01
 
 
+@pytest.mark.slow
 def test_the_clipped_norm_counts_occurrences_or_words(make_bigrams_update):
     """Of two occurrences of a word, Nematus v0.3 counts two rows, and master their sum."""
     norms = {

@@ -39,7 +39,7 @@ RECURRENT = {
 @pytest.mark.parametrize(
     ("make", "names"),
     [
-        pytest.param(*case, id=name, marks=[pytest.mark.slow] * bool(i % 3))
+        pytest.param(*case, id=name, marks=[pytest.mark.slow] * bool(i))
         for i, (name, case) in enumerate(RECURRENT.items())
     ],
 )
@@ -63,6 +63,7 @@ def test_a_cell_that_has_rms_or_nothing_inside_is_not_reported():
     assert list(report) == ["norm"]
 
 
+@pytest.mark.slow
 def test_a_lstm_stays_beside_cells_that_do_not():
     lstm = RMSNormLSTM(4, name="lstm", **LN)
     x = keras.Input((5, 3))

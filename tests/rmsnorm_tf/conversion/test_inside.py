@@ -15,6 +15,7 @@ from tests.folding import (
     with_drawn_weights,
 )
 from tests.operations import Scale
+from tests.parameters import slow
 
 
 @keras.saving.register_keras_serializable(package="inside")
@@ -239,11 +240,11 @@ def test_layer_scale(policy):
 @pytest.mark.parametrize(
     "make",
     [
-        pytest.param(make, id=name, marks=[pytest.mark.slow] * (name not in ("subclass", "gelu")))
+        pytest.param(make, id=name, marks=[pytest.mark.slow] * (name != "gelu"))
         for name, make in MODELS.items()
     ],
 )
-@pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm])
+@pytest.mark.parametrize("convert", [fold_layer_norm, *slow(replace_layer_norm)])
 def test_norms_inside_layers_are_saved(make, convert, tmp_path):
     model = with_drawn_weights(make())
     assert convert(model).entries

@@ -31,6 +31,7 @@ def folded(names, *between):
     return {name for name in names if report[f"norm-{name}"].converted}
 
 
+@pytest.mark.slow
 def test_a_norm_is_folded_behind_operations_that_carry_the_mean():
     assert folded(OPERATIONS) == {name for name, operation in OPERATIONS.items() if operation.folds}
 

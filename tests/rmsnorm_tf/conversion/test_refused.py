@@ -208,6 +208,7 @@ def test_channels_first_is_refused():
     assert_stays(entry, "the output of conv", "(BiasAdd)")
 
 
+@pytest.mark.slow
 def test_dropout_in_a_residual_stream_is_for_inference_only():
     model = pre_ln_transformer(dropout=0.1)
     report = fold(model)

@@ -42,6 +42,7 @@ def with_norms(stream):
     return layers.Add()([norm(f"norm_{i}_of_{stream.name}")(stream) for i in range(3)])
 
 
+@pytest.mark.slow
 def test_a_subtracted_mean_is_saved_whatever_the_layer(tmp_path):
     streams = [
         layers.Bidirectional(layers.LSTM(3, return_sequences=True)),
@@ -104,6 +105,7 @@ def test_changes_in_a_layer_without_a_build_method_are_saved(convert, tmp_path):
     assert converted(replace_rms_norm, model) == []
 
 
+@pytest.mark.slow
 def test_a_norm_without_its_mean_is_converted_again(tmp_path):
     """The mean of the norm that begins a stream is subtracted, then the norm replaced."""
     x = keras.Input((4, 6))
@@ -140,7 +142,7 @@ class OwnGRU(RMSNormGRU):
     pass
 
 
-@pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm])
+@pytest.mark.parametrize("convert", [fold_layer_norm, *slow(replace_layer_norm)])
 def test_changes_that_a_config_tells_already_are_saved(convert, tmp_path):
     model = keras.Sequential(
         [keras.Input((4, 3)), Wrapped(RMSNormGRU(6, **LN), name="wrapped"), OwnGRU(6, **LN)]
@@ -209,7 +211,7 @@ def outputs(model, x):
 
 
 @pytest.mark.parametrize("convert", [fold_layer_norm, *slow(replace_layer_norm)])
-@pytest.mark.parametrize("kind", ["Model", "functional"])
+@pytest.mark.parametrize("kind", ["Model", *slow("functional")])
 def test_a_model_is_pickled_for_another_process(kind, convert, tmp_path, monkeypatch):
     (tmp_path / "own_model.py").write_text(OWN_MODEL)
     monkeypatch.syspath_prepend(tmp_path)

@@ -22,6 +22,7 @@ from tests.folding import (
     outputs_of,
     with_drawn_weights,
 )
+from tests.parameters import quick_one_of
 
 CONVERSIONS = [fold_layer_norm, replace_layer_norm, replace_rms_norm]
 
@@ -30,7 +31,7 @@ def norm_for(convert):
     return layers.RMSNormalization(name="norm") if convert is replace_rms_norm else norm("norm")
 
 
-@pytest.mark.parametrize("convert", CONVERSIONS)
+@pytest.mark.parametrize("convert", quick_one_of(3, CONVERSIONS))
 def test_a_layer_that_another_model_has_too_stays_until_that_is_gone(convert):
     x = keras.Input((4, 6))
     y = norm_for(convert)(dense()(x))
@@ -58,6 +59,7 @@ def test_a_map_that_another_model_has_too_stays(activation):
     assert_same_outputs(before, other)
 
 
+@pytest.mark.slow
 def test_a_cell_that_another_model_has_too_stays():
     x = keras.Input((4, 6))
     cell = RMSNormGRUCell(6, normalization="layer", name="cell")
@@ -72,7 +74,7 @@ def test_a_cell_that_another_model_has_too_stays():
             np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("convert", CONVERSIONS)
+@pytest.mark.parametrize("convert", quick_one_of(3, CONVERSIONS))
 def test_models_of_the_same_graph_and_around_it_go_along(convert):
     """All models with the graph, and one that calls it, must be compiled again."""
     x = keras.Input((4, 6))

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from tests.cases import assert_close
-from tests.parameters import slow
 
 IN_A_FORKED_CHILD = """
 import os, sys
@@ -59,12 +58,13 @@ print("data", float(y[0, 0]))
 """
 
 
-@pytest.mark.parametrize("when", ["before", *slow("after")])
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize(
     ("script", "expected"),
     [
         (IN_A_FORKED_CHILD, ["child"]),
-        pytest.param(IN_A_PY_FUNCTION, ["graph", "data"], marks=pytest.mark.slow),
+        (IN_A_PY_FUNCTION, ["graph", "data"]),
     ],
 )
 def test_eager_calls_do_not_hang(script, expected, when, run_python):

@@ -81,6 +81,7 @@ print("beyond: the same")
 """
 
 
+@pytest.mark.slow
 def test_eager_calls_compile_only_on_request(run_python):
     result = run_python(EAGER_CALLS)
     assert result.returncode == 0, result.stderr

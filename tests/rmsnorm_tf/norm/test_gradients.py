@@ -187,6 +187,7 @@ def test_a_tape_around_a_forward_accumulator_when_a_shape_recurs():
         np.testing.assert_allclose(actual, expected, rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fused", [True, *slow(False)])
 def test_a_forward_accumulator_around_another(fused):
     x, dy, tangent = tf.unstack(np.random.default_rng(0).normal(size=(3, 2, 6)))
@@ -246,6 +247,7 @@ def test_fused_gradient_equals_the_composed_one(variant, dtype):
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fused", PATHS)
 def test_second_derivative_in_a_branch_of_a_graph(fused):
     x = tf.constant(np.random.default_rng(0).normal(size=(2, 8)))
