@@ -47,13 +47,17 @@ def show_messages() -> None:
 @contextlib.contextmanager
 def messages_in(path: Path) -> Iterator[None]:
     """Adds messages and a last `UserError` to a file too, with the time, within this context."""
+    is_new = not path.exists()
     file = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
     file.setFormatter(_Format(datefmt="%Y-%m-%d %H:%M:%S"))
     log.addHandler(file)
     try:
         yield
-    except UserError as error:
-        log.debug(str(error))
+    except BaseException as error:
+        if isinstance(error, UserError):
+            log.debug(str(error))
+        if is_new and not path.with_name("config.json").exists():
+            path.unlink()
         raise
     finally:
         log.removeHandler(file)

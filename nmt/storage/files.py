@@ -59,10 +59,13 @@ def atomic_write(path: str | os.PathLike, mode: str = "w") -> Iterator[IO]:
 @contextlib.contextmanager
 def atomic_directory(path: Path) -> Iterator[Path]:
     """Makes a temporary directory and yields it. It is renamed to `path` when the block succeeds
-    and all is synced. If the block fails, it is removed.
+    and all is synced.
+
+    If the block fails, nothing is left, not even the parents of `path` that were missing.
     """
     if path.exists():
         raise UserError(f"{path} exists already; remove it or give another path")
+    missing = [parent for parent in path.parents if not parent.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_abandoned(path.parent.iterdir())
     temporary = temporary_path(path)
@@ -78,6 +81,9 @@ def atomic_directory(path: Path) -> Iterator[Path]:
         _sync(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+        for parent in missing:
+            with contextlib.suppress(OSError):  # it is not empty
+                parent.rmdir()
 
 
 def temporary_path(path: Path) -> Path:
@@ -147,7 +153,9 @@ def exclusive(directory: Path) -> Iterator[None]:
     the process exits.
 
     Removes temporary files that killed processes left there and in its folders that are no links.
+    On exit, removes the directory if this call created it and it is still empty.
     """
+    created = not directory.exists()
     lock = FileLock(directory / _LOCK)
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -162,8 +170,13 @@ def exclusive(directory: Path) -> Iterator[None]:
             f"{directory} cannot be written to: {error.strerror}; give another directory"
         ) from None
     with held:
-        _remove_abandoned(directory.rglob("*"))
-        yield
+        try:
+            _remove_abandoned(directory.rglob("*"))
+            yield
+        finally:
+            with contextlib.suppress(OSError):
+                if created and os.listdir(directory) == [_LOCK]:
+                    shutil.rmtree(directory)
 
 
 def _remove_abandoned(paths: Iterable[Path]) -> None:

@@ -57,6 +57,11 @@ def test_a_training_without_its_best_model_says_so(train, tmp_path, monkeypatch)
     assert (status, "there is no model/best.npz" in said) == (0, True)
 
 
+def test_a_training_that_fails_at_once_leaves_no_directory(train, tmp_path):
+    assert "nowhere" in refused(train("--valid_source_dataset", "nowhere"))
+    assert not (tmp_path / "model").exists()
+
+
 def test_a_model_without_its_last_checkpoint_is_not_overwritten(run, trained, tmp_path):
     (tmp_path / "model" / "last.npz").unlink()
     best = (tmp_path / "model" / "best.npz").read_bytes()

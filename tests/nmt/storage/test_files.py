@@ -164,3 +164,17 @@ def test_a_directory_that_is_not_writable_is_refused(tmp_path, place):
         exclusive(tmp_path / place),
     ):
         pass
+
+
+def test_a_directory_that_fails_leaves_no_parents_but_those_that_others_use(tmp_path):
+    for name, other in [("a/b/c/1", None), ("d/e/f/1", "d/e/other")]:
+        with pytest.raises(ZeroDivisionError), atomic_directory(tmp_path / name) as folder:
+            (folder / "file").touch()
+            if other:
+                (tmp_path / other).touch()
+            raise ZeroDivisionError
+    assert sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")) == [
+        "d",
+        "d/e",
+        "d/e/other",
+    ]
