@@ -38,7 +38,7 @@ class ModelOptions:
         "kind of every normalization in the model; the default of a Transformer is layernorm; "
         "`python patches/apply.py apply .` adds rmsnorm and others",
         KINDS,
-        f"; `{_APPLY}` adds those of patches/nmt",
+        f"; `{_APPLY}` adds rmsnorm and others",
     )
     layer_normalization_center: bool | None = option(
         None,

@@ -91,7 +91,7 @@ class Centring:
             return Stays(f"the model does not call {norm.name}")
         if any(t is None for t in tensors):
             return Stays(
-                f"{norm.name} is called in a loop or in another function, which is not looked into"
+                f"{norm.name} is called in a loop or another function, where folding cannot look"
             )
         why = f"{norm.name} reads numbers that are not floating-point, or of unknown rank"
         return _together([self._plans.get((t.name, -1), Stays(why)) for t in tensors])

@@ -47,7 +47,7 @@ class Reasons:
         if reader is not None and reader is maker:
             return self.not_affine(consumer)
         if isinstance(maker, keras.layers.LayerNormalization):
-            return Stays(f"post-LN: {output} is the stream, which {self._at(consumer)} reads too")
+            return Stays(f"post-norm: {output} is the stream, which {self._at(consumer)} reads too")
         return Stays(f"{output} also goes to {self._at(consumer)}")
 
     def constant(self, operation: tf.Operation) -> Stays:

@@ -19,7 +19,7 @@ LEFT = {
     "BLOOM": {"embedding_layernorm": "the weights of token_embedding make logits too"},
     "BERT": {
         "embeddings_layer_norm": "the weights of token_embedding make logits too",
-        **dict.fromkeys(POST_LN, "post-LN: the output of "),
+        **dict.fromkeys(POST_LN, "post-norm: the output of "),
     },
 }
 

@@ -79,7 +79,7 @@ NOT_AFFINE = "is not affine in weights"
 NOT_ZERO = "the mean is no longer zero"
 
 REFUSED = {
-    "post-LN": (with_post_ln, "post-LN", "first", "branch"),
+    "post-norm": (with_post_ln, "post-norm", "first", "branch"),
     "dropout": (after(dense(), layers.Dropout(0.1, name="drop")), "drop drops", "for_inference"),
     "activation inside": (after(dense(activation="tanh")), "dense has the activation tanh"),
     "activation between": (
@@ -134,7 +134,7 @@ REFUSED = {
     "integers": (lambda x: norm("norm")(keras.ops.cast(x, "int32")), "norm", "not floating-point"),
     "another axis": (lambda x: norm("norm", axis=1)(dense()(x)), "axis [1]"),
     "two axes": (lambda x: norm("norm", axis=(1, 2))(dense()(x)), "axis [1, 2]"),
-    "post-LN over another axis": (
+    "post-norm over another axis": (
         lambda x: norm("norm")(norm("first", axis=1, scale=False, center=False)(x)),
         "the output of first",
         NOT_AFFINE,
