@@ -33,7 +33,7 @@ def exchange(port, parts, pause=0.0, read=True, leave=True):
     """
     found = b""
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        with socket.create_connection(("127.0.0.1", port), timeout=300) as connection:
             for part in parts:
                 connection.sendall(part)
                 time.sleep(pause)
@@ -159,7 +159,7 @@ def ask_for_much(port, words, more=b""):
     body = json.dumps(
         {"signature_name": "attention", "inputs": {"sources": [text], "targets": [text]}}
     ).encode()
-    connection = socket.create_connection(("127.0.0.1", port), timeout=60)
+    connection = socket.create_connection(("127.0.0.1", port), timeout=300)
     connection.sendall(head(length=len(body), more=more) + body)
     return connection
 
