@@ -76,9 +76,10 @@ def main() -> None:
     except UserError as error:
         _fail(str(error))
     except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        extra = _EXTRAS.get(package, "nmt")
-        _fail(f"{package} is missing; run `pip install -e '.[{extra}]'`")
+        package = str(error.name).partition(".")[0]
+        if package == __package__:
+            raise
+        _fail(f"{package} is missing; run `pip install -e '.[{_EXTRAS.get(package, 'nmt')}]'`")
     except BrokenPipeError:  # the reader closed the pipe, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -48,6 +48,10 @@ def find_shards(patterns: list[str], output: str) -> list[Shard]:
                     f"{shard.source} is a folder; give files, or a pattern in quotes: "
                     f"'{shard.source}/*'"
                 )
+            if shard.name == FOLDER:
+                raise UserError(
+                    f"{shard.source} has the name of a folder that the job makes; rename it"
+                )
             if shard.name.endswith(_UNREADABLE):
                 raise UserError(f"{shard.source} cannot be read; give plain text or .gz files")
     for pattern in patterns:
@@ -63,10 +67,14 @@ def prepare_output(job: Job) -> None:
     with storage.usable(job.output, "used"):
         storage.write_json(path, job.own(), wanted)
         before = storage.read_json(path)
-    if before != wanted:
+    if before.get("export") != wanted["export"]:
         raise UserError(
-            f"{job.output} has translations of another export, or with another --max_bytes (it has "
-            f"{before.get('max_bytes')}); give another output folder"
+            f"{job.output} has translations of another export; give another output folder"
+        )
+    if before.get("max_bytes") != job.max_bytes:
+        raise UserError(
+            f"{job.output} has translations with --max_bytes {before.get('max_bytes')}; give that, "
+            "or another output folder"
         )
 
 

@@ -57,10 +57,12 @@ def _say_sizes(config: Config, data: TrainingData) -> None:
 def _warn_of_validation_text(config: Config, valid: ValidationData) -> None:
     if cannot_split(config.valid_tokenizer, valid.references):
         log.warning(
-            f"--valid_tokenizer {config.valid_tokenizer} does not split the validation text into "
-            "words, so BLEU stays near 0; give --valid_tokenizer char or "
+            f"--valid_tokenizer {config.valid_tokenizer} does not split the validation text, which "
+            "has hardly any spaces, so BLEU stays near 0; give --valid_tokenizer char or "
             "--valid_metric chrf"
         )
+    if not any(valid.references):
+        log.warning("all target lines of the validation text are empty, so BLEU and chrF stay 0")
     if valid.too_long:
         log.warning(
             f"the validation loss leaves out {valid.too_long} pairs of more than {LONGEST} tokens"
@@ -90,12 +92,15 @@ def _check_prefixes(
     vocabulary: Vocabulary,
     most: int | None = None,
 ) -> None:
-    """Warns of prefixes with unknown words; refuses those of over `most` tokens."""
+    """Warns of prefixes with unknown words or equal tokens; refuses those of over `most` tokens."""
     ids = vocabulary.encode(tf.constant(prefixes or (), tf.string)).to_list()
-    for prefix, found in zip(prefixes or (), ids, strict=True):
+    different = dict(zip(prefixes or (), ids, strict=True))
+    for prefix, found in different.items():
         named = f"--{option} has {prefix!r}"
         if vocabulary.unknown in found:
             log.warning(f"{named}, which the target vocabulary does not know; add it there")
+        elif list(different.values()).count(found) > 1:
+            log.warning(f"{named}, which has the same tokens as another prefix")
         if most and len(found) > most:
             raise UserError(
                 f"{named}, of {len(found)} tokens, and --translation_maxlen is {most}; give a "

@@ -176,7 +176,8 @@ def exclusive(directory: Path) -> Iterator[None]:
         finally:
             with contextlib.suppress(OSError):
                 if created and os.listdir(directory) == [_LOCK]:
-                    shutil.rmtree(directory)
+                    (directory / _LOCK).unlink()
+                    directory.rmdir()
 
 
 def _remove_abandoned(paths: Iterable[Path]) -> None:

@@ -3,6 +3,7 @@
 import glob
 import itertools
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from .lines import count_lines, read_lines
 
 # Files, or patterns such as `train-*.en.gz`
 Files = str | os.PathLike | Sequence[str | os.PathLike]
+_WILDCARDS = re.compile(r"(\*\*/|\*+|\?|\[!?[^]]+\])")
+_GROUPS = {"**/": "(?:(.*)/)?", "*": "([^/]*)"}  # expressions for what a wildcard stands for
 
 
 class MissingFile(UserError):
@@ -46,41 +49,51 @@ def paired_shards(source: Files, target: Files) -> tuple[list[list[Path]], list[
             f"there are {len(sides[0])} source texts and {len(sides[1])} target texts; "
             "give the same number of each"
         )
-    for files, others in zip(*sides, strict=True):
+    for first, second, files, others in zip(as_list(source), as_list(target), *sides, strict=True):
         if len(files) != len(others):
             raise UserError(
                 f"there are {len(files)} files from {files[0]} to {files[-1]} and {len(others)} "
                 f"from {others[0]} to {others[-1]}; give the same number on each side"
             )
-        for path, other, own, expected in zip(
-            files, others, _own_parts(files), _own_parts(others), strict=True
-        ):
-            if own != expected:
-                raise UserError(
-                    f"{path} and {other} would belong together by the order of their names, but "
-                    f"{own!r} is not {expected!r}; rename files, or give them one by one"
-                )
+        _require_same_matches(str(first), str(second), files, others)
     return sides
 
 
-def _own_parts(paths: list[Path]) -> list[str]:
-    """Returns what is left of each path without its beginning and its end that all share."""
-    names = list(map(str, paths))
-    shared = os.path.commonprefix  # compares characters, not folders
-    begin = len(shared(names))
-    end = len(shared([name[begin:][::-1] for name in names]))
-    return [name[begin : len(name) - end] for name in names]
+def _require_same_matches(source: str, target: str, files: list[Path], others: list[Path]) -> None:
+    """Refuses two patterns of as many wildcards, at least one, that match different texts."""
+    for path, other in zip(files, others, strict=True):
+        found = _matched(source, path)
+        expected = _matched(target, other)
+        if len(found) == len(expected) and found != expected:
+            raise UserError(
+                f"{path} and {other} would belong together by the order of their names, but the "
+                "wildcards match different text in them; rename files, or give them one by one"
+            )
+
+
+def _matched(pattern: str, path: Path) -> tuple[str | None, ...]:
+    """Returns what each wildcard of a pattern stands for in a path."""
+    parts = _WILDCARDS.split(str(Path(pattern)))
+    parts[::2] = map(re.escape, parts[::2])
+    parts[1::2] = [
+        _GROUPS.get(wildcard, "(.*)" if wildcard[0] == "*" else "([^/])")
+        for wildcard in parts[1::2]
+    ]
+    found = re.fullmatch("".join(parts), str(path), re.DOTALL)
+    return found.groups() if found else ()
 
 
 def _matches(pattern: str | os.PathLike) -> list[Path]:
     found = [Path(pattern)]
-    if not found[0].exists():
+    if not found[0].exists() and glob.has_magic(str(pattern)):
         found = [Path(each) for each in sorted(glob.glob(str(pattern), recursive=True))]
     if not found:
         raise MissingFile(
             f"no file matches {pattern}; give text files, and put a pattern in quotes"
         )
     for each in found:
+        if not each.exists():
+            raise MissingFile(f"the text {each} does not exist; give a text file")
         if not each.is_file():
             raise UserError(
                 f"the text {each} is not a regular file and cannot be read twice; give a text file"

@@ -31,14 +31,22 @@ def train_sentencepiece(
 
     The options are those of `vocab`.
     """
-    for symbol in user_symbols:  # SentencePiece would never find these in a text
-        if not symbol or any(map(str.isspace, symbol)) or symbol in ("</s>", "<s>"):
+    units = {"<unk>", "</s>", *(["<s>"] if begin_symbol else [])}
+    units |= {f"<0x{i:02X}>" for i in range(256)} if byte_fallback else set()
+    for symbol in user_symbols:
+        if not symbol or any(map(str.isspace, symbol)) or list(user_symbols).count(symbol) > 1:
             raise UserError(
-                f"--user_symbols has {symbol!r}; give symbols without white space, other than </s> "
-                "and <s>"
+                f"--user_symbols has {symbol!r}; each must be given once and have no white space"
+            )
+        if symbol in units:
+            raise UserError(
+                f"--user_symbols has {symbol}, which the vocabulary has anyway; leave it out"
             )
     texts = [all_shards(text) for text in as_list(texts)]
     counts = [sum(map(count_lines, paths)) for paths in texts]
+    for paths, count in zip(texts, counts, strict=True):
+        if not count:
+            raise UserError(f"the text {' and '.join(map(str, paths))} is empty")
     samples = (
         spread(read_lines(*paths), *each, sample_lines)
         for paths, *each in zip(texts, counts, strict=True)

@@ -281,10 +281,10 @@ def _read_dictionary(path: Path, content: bytes) -> tuple[dict[str, int], int]:
     """
     try:
         ids = json.loads(content)
-        "".join(ids).encode()  # JSON can escape a lone surrogate
-    except (TypeError, ValueError, RecursionError) as error:
+        ids_of = ids if isinstance(ids, dict) else {}
+        "".join(ids_of).encode()  # JSON can escape a lone surrogate
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is no dictionary in JSON: {error}") from None
-    ids_of = ids if isinstance(ids, dict) else {}
     numbers = {i for i in ids_of.values() if type(i) is int}
     missing = {i for i, word in enumerate(_SPECIAL) if word in ids_of} - numbers
     if not numbers or numbers | missing != set(range(len(ids) + len(missing))):

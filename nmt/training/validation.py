@@ -1,6 +1,7 @@
 """Measures a model on the validation set: loss, and BLEU and chrF as sacreBLEU computes them."""
 
 import math
+import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,13 @@ from ..errors import UserError
 from ..text.datasets import ValidationData
 
 SCORES = ("valid_loss", "bleu", "chrf")  # fields of `Validation`
-_LONG_WORD = 10  # characters; words of languages that are split are shorter on average
+# Scripts without spaces that a tokenizer does not split, as the first words of Unicode's character
+# names.
+_KANA_AND_OTHERS = ("HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
+_UNSPLIT = {
+    **dict.fromkeys(("13a", "intl", "none"), ("CJK", *_KANA_AND_OTHERS)),
+    "zh": _KANA_AND_OTHERS,
+}
 
 
 # Scores as fields of `Validation`, translations, and notes to print.
@@ -56,10 +63,11 @@ def measure(
     metrics = validation_metrics(config.valid_tokenizer)
 
     def scores(lines: slice) -> dict[str, float]:
-        return {
-            name: metric.corpus_score(translations[lines], [data.references[lines]]).score
-            for name, metric in zip(("bleu", "chrf"), metrics, strict=True)
-        }
+        each = [
+            metric.corpus_score(translations[lines], [data.references[lines]]).score
+            for metric in metrics
+        ]
+        return dict(zip(("bleu", "chrf"), each, strict=True))
 
     sets = {
         name: scores(lines)
@@ -96,6 +104,10 @@ def validation_metrics(tokenizer: str) -> tuple[Metric, Metric]:
 
 def cannot_split(tokenizer: str, references: Sequence[str]) -> bool:
     """Returns whether this tokenizer leaves whole sentences as one word, as in Japanese or Thai."""
-    bleu, _ = validation_metrics(tokenizer)
-    words = " ".join(map(bleu.tokenizer, references[:1000])).split()
-    return sum(map(len, words)) > _LONG_WORD * len(words)
+    scripts = _UNSPLIT.get(tokenizer)
+    if not scripts:
+        return False
+    letters = [letter for line in references[:1000] for letter in line if letter.isalpha()]
+    without = sum(unicodedata.name(letter, "").startswith(scripts) for letter in letters)
+    spaces = sum(line.count(" ") for line in references[:1000])
+    return without > 0.3 * len(letters) and spaces < 0.2 * len(letters)

@@ -116,7 +116,7 @@ def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
         ("translate -m nowhere", "nmt: nowhere holds no model"),
         ("score -m nowhere -s a -t b", "nmt: nowhere holds no model"),
         ("export -m nowhere --to there", "nmt: nowhere holds no model"),
-        ("vocab --source_dataset a --target_dataset b --to v", "nmt: no file matches a; "),
+        ("vocab --source_dataset a --target_dataset b --to v", "nmt: the text a does not exist; "),
         (
             "translate -m nowhere -n nan",
             "nmt: --normalization_alpha is nan; ",

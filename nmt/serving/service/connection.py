@@ -84,7 +84,7 @@ class _Parser(h11.Connection):
 
     def next_event(self) -> Any:
         event = super().next_event()
-        if event is h11.NEED_DATA and self._lines > self._limits.headers:
+        if event is h11.NEED_DATA and self._lines > self._limits.headers + 1:
             self._refuse(f"a request may have {self._limits.headers} headers; send fewer")
         if event is not h11.NEED_DATA:
             self._lines = 0

@@ -67,7 +67,7 @@ def test_mistakes_in_a_job_are_one_line(bulk, toy, tmp_path):
     assert bulk(*words_of(toy, "one/a.en"))[0] == 0
     status, _, errors = bulk(*words_of(toy, "one/a.en", max_bytes=9))
     assert (status, errors.count("\n")) == (2, 1)
-    assert "--max_bytes (it has 4000)" in errors
+    assert "with --max_bytes 4000" in errors
 
 
 @pytest.mark.slow

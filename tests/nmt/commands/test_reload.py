@@ -93,6 +93,7 @@ def test_a_training_begins_with_the_progress_of_another(train, tmp_path):
     assert train(*options)[0] == 0
     progress = (*options, "--reload", "model", "--reload_training_progress", "-m", "other")
     assert "2 updates, and --finish_after 2" in refused(train(*progress))
+    assert not (tmp_path / "other").exists()
     assert train(*progress, "--finish_after", 4)[0] == 0
     assert train(*options, "--finish_after", 4)[0] == 0
     other, model = (weights(tmp_path / name / "last.npz")["table"] for name in ("other", "model"))

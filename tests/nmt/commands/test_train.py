@@ -222,11 +222,13 @@ def test_texts_that_cannot_be_learned_from_are_warned_of(run, training, tmp_path
         "dev.de",
         "dev.de",
     )
-    prefixes = ("--target_prefixes", "a <bt>", "--valid_target_prefixes", "a", "")
+    prefixes = ("--target_prefixes", "a <bt>", "--valid_target_prefixes", "a", " a")
     status, _, said = run(*training, "-m", "model", "--finish_after", 1, *texts, *prefixes)
     assert status == 0, said
-    assert said.count("_prefixes has") == 1
+    assert said.count("_prefixes has ' a', which has") == 1
+    assert said.count("_prefixes has") == 3
     assert "--target_prefixes has 'a <bt>'" in said
+    assert "warning: all target lines of " in said
     assert "warning: 67% of the tokens " in said
     assert "warning: 75% of the tokens " in said
     assert "target side of the" not in said

@@ -143,3 +143,21 @@ def test_large_chunks_are_read_as_bodies_of_known_length(begin, size):
         return len(connection.get_buffer(0))
 
     assert asyncio.run(next_read()) == size
+
+
+@pytest.mark.parametrize("count", [100, 102])
+def test_a_head_may_have_100_headers(count):
+    """Whatever comes in the last read."""
+
+    async def head():
+        parser = connecting()[0]().conn
+        parser.receive_data(b"GET / HTTP/1.1\r\nHost: a\r\n" + b"a:\r\n" * (count - 1))
+        if count > 100:
+            with pytest.raises(h11.RemoteProtocolError, match="100 headers"):
+                parser.next_event()
+            return
+        assert parser.next_event() is h11.NEED_DATA
+        parser.receive_data(b"\r\n")
+        assert len(parser.next_event().headers) == count
+
+    asyncio.run(head())

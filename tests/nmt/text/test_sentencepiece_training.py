@@ -54,6 +54,8 @@ def test_the_beginning_of_a_sentence_may_have_an_id_of_its_own(make):
         ).numpy()
         == b"im Jahr"
     )
+    with pytest.raises(UserError, match="--user_symbols has <s>"):
+        make(begin_symbol=True, user_symbols=["<s>"])
 
 
 @pytest.mark.parametrize("line", ["日本 x", "a😀b", "∂"])
@@ -107,15 +109,14 @@ def test_characters_that_a_rule_changes_are_counted(write_lines):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"user_symbols": ["<a>", "<a>"]}, "<a> is already defined"),
-        ({"user_symbols": ["a b"]}, "--user_symbols has 'a b'; give"),
-        ({"user_symbols": [""]}, "--user_symbols has ''; give"),
+        ({"user_symbols": ["<a>", "<a>"]}, "--user_symbols has '<a>'; each must be given once"),
+        ({"user_symbols": ["a b"]}, "--user_symbols has 'a b'; each must be"),
+        ({"user_symbols": [""]}, "--user_symbols has ''; each must be"),
         (
             {"user_symbols": ["<0x41>"], "byte_fallback": True},
-            "<0x41> is already defined",
+            "--user_symbols has <0x41>, which the vocabulary has",
         ),
-        ({"user_symbols": ["</s>"]}, "--user_symbols has '</s>'; give"),
-        ({"user_symbols": ["<s>"], "begin_symbol": True}, "--user_symbols has '<s>'; give"),
+        ({"user_symbols": ["</s>"]}, "--user_symbols has </s>, which the vocabulary has"),
         ({"byte_fallback": True}, r"give a --size of at least \d+$"),
     ],
 )

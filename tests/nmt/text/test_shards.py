@@ -157,21 +157,22 @@ def test_pairs_of_shards_must_match(write, tmp_path):
     ("source", "target", "fits"),
     [
         ("news-*.en", "news-*.de", False),
-        ("*.en", "**/news-[0-9].de", False),
+        ("news-?.en", "news-[0-9].de", False),
+        ("**/news-*.en", "**/news-*.de", False),
         ("news-3*.en", "news-7*.de", True),
-        ("news-3.en", "news-7.de", True),
+        ("*s-*.en", "news-*.de", True),
+        ("news-3.en", "news-*.de", True),
         ("talks/*.en", "talks/*.de", True),
         ("**/1*.en", "**/1*.de", True),
     ],
 )
-def test_names_differ_in_the_same_parts_on_both_sides(
+def test_wildcards_stand_for_the_same_on_both_sides(
     write, tmp_path, monkeypatch, source, target, fits
 ):
+    """Unless their numbers differ, or a side has none."""
     (tmp_path / "talks").mkdir()
     for name in (
-        "news-2.en",
         "news-3.en",
-        "news-2.de",
         "news-7.de",
         "talks/1.en",
         "talks/10.en",
@@ -183,16 +184,16 @@ def test_names_differ_in_the_same_parts_on_both_sides(
     if fits:
         ParallelText(source, target)
     else:
-        with pytest.raises(UserError, match=r"news-3\.en and news-7\.de would .*'3' is not '7'"):
+        with pytest.raises(UserError, match=r"news-3\.en and news-7\.de would"):
             ParallelText(source, target)
 
 
 def test_the_folders_of_any_depth_are_the_same_on_both_sides(write, tmp_path, monkeypatch):
-    for folder, language in (("a", "en"), ("a", "de"), ("b", "en"), ("c", "de")):
-        (tmp_path / folder / "d").mkdir(parents=True, exist_ok=True)
-        write(f"{folder}/d/news.{language}", b"one\n")
+    for folder, language in (("a", "en"), ("b", "de")):
+        (tmp_path / folder / "c").mkdir(parents=True)
+        write(f"{folder}/c/news.{language}", b"one\n")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match=r"b/d/news\.en and c/d/news\.de would"):
+    with pytest.raises(UserError, match=r"a/c/news\.en and b/c/news\.de would"):
         ParallelText("**/news.en", "**/news.de")
 
 

@@ -20,8 +20,8 @@ def test_bleu_is_cased_and_not_smoothed():
 LINES = [f"the dog number {i} sees a cat" for i in range(40)]
 
 
-JAPANESE = ["これはペンです。あれは本ではありません。", "ネコが好きです。"]
-CHINESE = ["这是一支钢笔。那不是一本书。"]
+JAPANESE = ["これはペンです", "ネコが好きです"]
+CHINESE = ["这是一支钢笔", "我喜欢猫"]
 THAI = ["นี่คือปากกา"]
 
 
@@ -33,7 +33,7 @@ THAI = ["นี่คือปากกา"]
         ("13a", LINES, False),
         ("13a", ["これ は ペン です"], False),
         ("zh", CHINESE, False),
-        ("none", JAPANESE, True),
+        ("zh", JAPANESE, True),
         ("zh", THAI, True),
         ("char", THAI, False),
     ],
