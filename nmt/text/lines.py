@@ -9,7 +9,6 @@ import contextlib
 import functools
 import gzip
 import hashlib
-import importlib
 import io
 import os
 import re
@@ -17,7 +16,7 @@ import select
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, TextIO, TypeVar
+from typing import IO, BinaryIO, TextIO, TypeVar
 
 from ..errors import UserError
 from ..storage.cache import Cache
@@ -185,7 +184,8 @@ def _opener(path: Path) -> tuple[Callable[[Path, str], BinaryIO], tuple[type[Exc
         return gzip.open, (EOFError, zlib.error, gzip.BadGzipFile)
     if path.suffix != ".zst":
         return open, ()
-    zstd = importlib.import_module("backports.zstd")  # an extra
+    from backports import zstd  # an extra
+
     any_window = {zstd.DecompressionParameter.window_log_max: 31}  # as of `zstd --long=31`
     return functools.partial(zstd.open, options=any_window), (EOFError, zstd.ZstdError)
 
@@ -198,14 +198,19 @@ def replace_text(path: Path) -> Iterator[TextIO]:
             text.reconfigure(line_buffering=True)
             yield text
         return
-    zstd = importlib.import_module("backports.zstd") if path.suffix == ".zst" else None
     with atomic_write(path, "wb") as file:
-        # The header of .gz gets no name, which would be that of the temporary file, and no time.
-        packed = (
-            zstd.ZstdFile(file, "w") if zstd else gzip.GzipFile("", "wb", fileobj=file, mtime=0)
-        )
+        packed = _packed(path, file)
         with packed, io.TextIOWrapper(packed, "utf-8", newline="\n") as text:
             yield text
+
+
+def _packed(path: Path, file: IO[bytes]) -> IO[bytes]:
+    if path.suffix == ".zst":
+        from backports import zstd  # an extra
+
+        return zstd.ZstdFile(file, "w")
+    # The header gets no name, which would be that of the temporary file, and no time.
+    return gzip.GzipFile("", "wb", fileobj=file, mtime=0)
 
 
 def content_digests(paths: Sequence[Path], cache: Cache) -> list[str]:

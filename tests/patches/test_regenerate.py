@@ -52,6 +52,13 @@ def test_patches_are_adapted_to_a_changed_file(project, old, new, history):
         assert text.split(b"\nindex ")[0] == before[name].split(b"\nindex ")[0]
 
 
+def test_an_edited_message_is_kept(project):
+    replace(project.series / "add-rmsnorm.patch", "Why: ", "Why: because. ")
+    before = patches(project)
+    assert regenerate(project).returncode == 0
+    assert patches(project) == before
+
+
 def already_applied(project):
     project.apply("apply", "--through", "add-rmsnorm", check=True)
 
