@@ -184,7 +184,7 @@ def _opener(path: Path) -> tuple[Callable[[Path, str], BinaryIO], tuple[type[Exc
         return gzip.open, (EOFError, zlib.error, gzip.BadGzipFile)
     if path.suffix != ".zst":
         return open, ()
-    from backports import zstd  # an extra
+    import backports.zstd as zstd  # an extra; always a ModuleNotFoundError
 
     any_window = {zstd.DecompressionParameter.window_log_max: 31}  # as of `zstd --long=31`
     return functools.partial(zstd.open, options=any_window), (EOFError, zstd.ZstdError)
@@ -206,7 +206,7 @@ def replace_text(path: Path) -> Iterator[TextIO]:
 
 def _packed(path: Path, file: IO[bytes]) -> IO[bytes]:
     if path.suffix == ".zst":
-        from backports import zstd  # an extra
+        import backports.zstd as zstd  # an extra; always a ModuleNotFoundError
 
         return zstd.ZstdFile(file, "w")
     # The header gets no name, which would be that of the temporary file, and no time.
