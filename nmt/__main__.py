@@ -20,10 +20,6 @@ from .errors import UserError, sentence_of
 from .load_tensorflow import load_tensorflow
 from .messages import show_messages
 
-# Packages that not every command needs -> the extra that brings them.
-_EXTRAS = {"backports": "zstd", "ctranslate2": "ctranslate2"} | dict.fromkeys(
-    ("h11", "prometheus_client", "starlette", "uvicorn"), "serving"
-)
 _ROOM_OF_CACHE = 2**30  # bytes; more than the programs of a training need
 
 
@@ -69,17 +65,13 @@ def main() -> None:
 
     from .training.interruption import exit_with
 
+    module = importlib.import_module(f".commands.{command}", __package__)
     _handle_signals()
     show_messages()
     try:
-        importlib.import_module(f".commands.{command}", __package__).run(arguments)
+        module.run(arguments)
     except UserError as error:
         _fail(str(error))
-    except ModuleNotFoundError as error:
-        package = str(error.name).partition(".")[0]
-        if package == __package__:
-            raise
-        _fail(f"{package} is missing; run `pip install -e '.[{_EXTRAS.get(package, 'nmt')}]'`")
     except BrokenPipeError:  # the reader closed the pipe, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -137,9 +137,12 @@ def save_system(system: System, directory: Path, digests: Mapping[str, list]) ->
 def load_system(directory: Path) -> System:
     """Loads a trained system with its best model."""
     if not (directory / "config.json").exists():
+        if (directory / "saved_model.pb").exists():
+            raise UserError(
+                f"{directory} is an export; give the model directory that it was made of"
+            )
         raise UserError(
-            f"{directory} holds no model: it has no config.json; `python -m nmt train` makes one, "
-            "and an export is none"
+            f"{directory} holds no model: it has no config.json; `python -m nmt train` makes one"
         )
     config = read_config(directory)
     if not (directory / BEST).exists() and (directory / LAST).exists():

@@ -3,9 +3,20 @@
 import argparse
 import contextlib
 import importlib.metadata
+import importlib.util
+import sys
+from pathlib import Path
 
 from .arguments import Parser
 from .options import COMMANDS
+
+# Commands, formats and endings of files -> the extra that they need, and its modules, a parent
+# first.
+_EXTRAS = {
+    "serve": ("serving", ["h11", "prometheus_client", "starlette", "uvicorn"]),
+    "ctranslate2": ("ctranslate2", ["ctranslate2"]),
+    ".zst": ("zstd", ["backports", "backports.zstd"]),
+}
 
 
 def parse_arguments() -> tuple[str, argparse.Namespace]:
@@ -28,7 +39,17 @@ def parse_arguments() -> tuple[str, argparse.Namespace]:
         arguments.fail(unknown)
     module = arguments.module
     del arguments.module, arguments.fail
+    _require_extras(parser, module, getattr(arguments, "format", None))
     return module, arguments
+
+
+def _require_extras(parser: Parser, command: str, format: str | None) -> None:
+    """Refuses a command line that needs a missing package."""
+    asked = {command, format, *(Path(word).suffix for word in sys.argv)}
+    for what, (extra, modules) in _EXTRAS.items():
+        for module in modules if what in asked else ():
+            if importlib.util.find_spec(module) is None:
+                parser.exit(2, f"nmt: {module} is missing; run `pip install -e '.[{extra}]'`\n")
 
 
 def _versions() -> str:

@@ -28,6 +28,8 @@ def open_input(path: Path | None) -> AbstractContextManager[IO]:
     """
     if path is None and sys.stdin is None:
         raise UserError("standard input is closed; give --input FILE")
+    if path is not None and (path.is_dir() or not path.exists()):
+        raise UserError(f"{path} does not exist or is a directory; give a text file")
     return contextlib.nullcontext(sys.stdin) if path is None else path.open("rb")
 
 
@@ -44,6 +46,8 @@ def open_output(path: Path | None, inputs: Iterable[Path | None]) -> Iterator[Te
         sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)
         yield sys.stdout
         return
+    if path.is_dir():
+        raise UserError(f"{path} is a directory; give a file")
     if path.exists() and not path.is_file():  # a device or a pipe
         with path.open("w", 1, "utf-8", newline="\n") as file:
             yield file

@@ -96,7 +96,11 @@ def _notes(line: Line, options: DecodingOptions, aligns: bool) -> Iterator[str]:
 
 def _require_prefix_of_each_line(prefixes: Path, text: Path | None) -> None:
     """Refuses a file of prefixes that has another number of lines than the file of input."""
-    if text and text.is_file() and not prefixes.is_fifo():
+    if not prefixes.is_file():
+        raise UserError(
+            f"--target_prefix {prefixes} is not a file; give a text with as many lines as the input"
+        )
+    if text and text.is_file():
         count = count_lines(prefixes, errors="keep")
         lines = count_lines(text, errors="keep")
         if count != lines:

@@ -16,7 +16,8 @@ import select
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, BinaryIO, TextIO, TypeVar
+from types import ModuleType
+from typing import BinaryIO, TextIO, TypeVar
 
 from ..errors import UserError
 from ..storage.cache import Cache
@@ -184,8 +185,7 @@ def _opener(path: Path) -> tuple[Callable[[Path, str], BinaryIO], tuple[type[Exc
         return gzip.open, (EOFError, zlib.error, gzip.BadGzipFile)
     if path.suffix != ".zst":
         return open, ()
-    import backports.zstd as zstd  # an extra; always a ModuleNotFoundError
-
+    zstd = _zstd(path)
     any_window = {zstd.DecompressionParameter.window_log_max: 31}  # as of `zstd --long=31`
     return functools.partial(zstd.open, options=any_window), (EOFError, zstd.ZstdError)
 
@@ -198,19 +198,24 @@ def replace_text(path: Path) -> Iterator[TextIO]:
             text.reconfigure(line_buffering=True)
             yield text
         return
+    zstd = _zstd(path) if path.suffix == ".zst" else None
     with atomic_write(path, "wb") as file:
-        packed = _packed(path, file)
+        # The header of .gz gets no name, which would be that of the temporary file, and no time.
+        packed = (
+            zstd.ZstdFile(file, "w") if zstd else gzip.GzipFile("", "wb", fileobj=file, mtime=0)
+        )
         with packed, io.TextIOWrapper(packed, "utf-8", newline="\n") as text:
             yield text
 
 
-def _packed(path: Path, file: IO[bytes]) -> IO[bytes]:
-    if path.suffix == ".zst":
-        import backports.zstd as zstd  # an extra; always a ModuleNotFoundError
-
-        return zstd.ZstdFile(file, "w")
-    # The header gets no name, which would be that of the temporary file, and no time.
-    return gzip.GzipFile("", "wb", fileobj=file, mtime=0)
+def _zstd(path: Path) -> ModuleType:
+    try:
+        from backports import zstd
+    except ImportError:
+        raise UserError(
+            f"{path} needs the package backports.zstd; run pip install -e '.[zstd]'"
+        ) from None
+    return zstd
 
 
 def content_digests(paths: Sequence[Path], cache: Cache) -> list[str]:

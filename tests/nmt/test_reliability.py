@@ -23,7 +23,6 @@ from tests.nmt.outcomes import refused
 
 # ---- The disk ----
 
-
 FULL_AT_VALIDATION = """
 import resource, sacrebleu
 score = sacrebleu.BLEU.corpus_score

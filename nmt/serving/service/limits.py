@@ -49,6 +49,7 @@ async def refusal(_: Request | None, refused: Refused) -> Response:
 
 
 def queue_is_full() -> Refused:
+    """Returns the refusal of a request for which there is no room now."""
     return Refused(429, "the queue is full; try again later", {"Retry-After": "1"})
 
 

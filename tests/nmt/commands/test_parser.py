@@ -48,11 +48,15 @@ def help_of(command):
         ("train --help", ""),
         ("translate --modle model", "--model"),
         ("train -m a --no 3", "--no"),
+        ("export -m a --to b --format ctranslate2", "ctranslate2 is missing"),
+        ("serve models", "uvicorn is missing"),
+        ("translate -m a -o b.zst", "backports is missing"),
+        ("train -m a --source_dataset b c*.zst --maxlen 9", "backports is missing"),
     ],
 )
 def test_a_command_line_is_read_before_tensorflow_is_loaded(words, said):
-    """In an environment without TensorFlow, Keras and NumPy, and in less than a second."""
-    absent = ["tensorflow", "keras", "numpy", "rmsnorm_tf"]
+    """In an environment without TensorFlow, Keras, NumPy and extras, and in less than a second."""
+    absent = ["tensorflow", "keras", "numpy", "rmsnorm_tf", "ctranslate2", "uvicorn", "backports"]
     program = (
         f"import sys; sys.modules |= dict.fromkeys({absent}); sys.argv[1:] = {words.split()}; "
         "from nmt.__main__ import main; main()"

@@ -71,7 +71,7 @@ def test_a_model_without_its_last_checkpoint_is_not_overwritten(run, trained, tm
 
 
 def test_every_validation_leaves_its_translations_and_messages_are_logged(train, tmp_path):
-    """Also those of a training that is resumed or refused."""
+    """Also those of a training that is resumed; a training that is refused leaves no directory."""
     assert train("--finish_after", 2)[0] == 0
     status, _, said = train("--finish_after", 4)
     assert status == 0
@@ -94,3 +94,5 @@ def test_every_validation_leaves_its_translations_and_messages_are_logged(train,
     assert status == 2
     refusal = said.splitlines()[-1].removeprefix("nmt: ")
     assert (tmp_path / "model" / "train.log").read_text().endswith(f" {refusal}\n")
+    assert train("-m", "refused", "--source_dataset", "absent")[0] == 2
+    assert not (tmp_path / "refused").exists()

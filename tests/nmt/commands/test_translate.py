@@ -77,7 +77,7 @@ def test_lines_of_unknown_words_are_named(run, trained, tmp_path):
 def test_an_export_is_no_model_to_translate_with(run, tmp_path):
     (tmp_path / "export").mkdir()
     (tmp_path / "export" / "saved_model.pb").touch()
-    assert "nmt: export holds no model: " in refused(run("translate", "-m", "export"))
+    assert "nmt: export is an export; " in refused(run("translate", "-m", "export"))
 
 
 def test_an_input_is_not_overwritten(run, trained, tmp_path, monkeypatch):
@@ -168,7 +168,7 @@ def test_translations_begin_with_the_lines_of_a_file(run, trained, tmp_path):
         status, output, said = run(*words, "begin")
         assert (status, output, said.count("\n"), message in said) == (2, "", 1, True), said
     assert (tmp_path / "out").read_text() == before
-    assert "nmt: missing: No such file" in refused(run(*words, "missing"))
+    assert "--target_prefix missing is no" in refused(run(*words, "missing"))
     (tmp_path / "begin").write_text("\n\n" + "a b " * 3)
     status, _, said = run(*words, "begin", "--translation_maxlen", 5)
     assert (status, "line 3: a translation was cut" in said) == (0, True)

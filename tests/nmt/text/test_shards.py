@@ -4,6 +4,7 @@ and line.
 
 import gzip
 import os
+import sys
 
 import pytest
 from backports import zstd
@@ -125,6 +126,13 @@ def test_pieces_of_a_compressed_file_are_small(write, ending):
     path = write(f"text{ending}", b"a\n" * 2**23)
     assert path.stat().st_size < 2**15
     assert {len(piece) for piece in read_pieces(path, 2**16)} == {2**16}
+
+
+def test_zstd_that_is_missing_is_named(write, cache, monkeypatch):
+    path = write("text.zst", b"one\n")
+    monkeypatch.setitem(sys.modules, "backports", None)
+    with pytest.raises(UserError, match=r"needs the package backports.zstd"):
+        raw_lines([path], cache)
 
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".zst"])
