@@ -138,6 +138,7 @@ def test_every_command_of_a_page_is_one_that_nmt_takes(monkeypatch):
     from nmt.commands.parser import parse_arguments
 
     programs = {"nmt": parse_arguments, "nmt.bulk": lambda: parse(sys.argv[1:])}
+    monkeypatch.setattr("nmt.commands.parser._EXTRAS", {})  # whatever is installed
     commands = [
         (page, words)
         for page, words in shell_commands()
