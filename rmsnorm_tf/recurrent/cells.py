@@ -39,6 +39,7 @@ class _NormalizedCell(_Cell):
 
     def __init__(
         self,
+        units: int,
         *arguments: Any,
         normalization: str | None = "rms",
         partial: float | None = None,
@@ -46,7 +47,7 @@ class _NormalizedCell(_Cell):
         normalize_bias: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(*arguments, **kwargs)
+        super().__init__(units, *arguments, **kwargs)
         if normalization not in ("rms", "layer", None):
             raise ValueError(
                 f'normalization must be "rms", "layer" or None, got {normalization!r}. '
@@ -144,13 +145,21 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
     (2, 5, 4)
 
     Args:
-        *arguments: units, the size of the state h; more as in `keras.layers.SimpleRNNCell`.
+        units: The size of the state h.
+        *arguments: By position, those that follow in `keras.layers.SimpleRNNCell`.
         normalization: "rms", "layer" for LayerNorm, or None for that of Keras. Default: "rms".
         partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: all.
         epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
         normalize_bias: Whether to normalize sums with biases, `N(x W + b)`, as Nematus does.
             Default: False.
-        **kwargs: As in `keras.layers.SimpleRNNCell`. One dropout mask is drawn per sequence.
+        **kwargs: As in `keras.layers.SimpleRNNCell`, with its defaults:
+            activation="tanh", use_bias=True,
+            kernel_initializer="glorot_uniform", recurrent_initializer="orthogonal",
+            bias_initializer="zeros",
+            kernel_regularizer=None, recurrent_regularizer=None, bias_regularizer=None,
+            kernel_constraint=None, recurrent_constraint=None, bias_constraint=None, dropout=0.0,
+            recurrent_dropout=0.0, seed=None.
+            One dropout mask is drawn per sequence.
 
     Raises:
         ValueError: An argument is out of its range.
@@ -189,13 +198,21 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
     (2, 6)
 
     Args:
-        *arguments: units, the size of the state h; more as in `keras.layers.GRUCell`.
+        units: The size of the state h.
+        *arguments: By position, those that follow in `keras.layers.GRUCell`.
         normalization: "rms", "layer" for LayerNorm, or None for that of Keras. Default: "rms".
         partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: all.
         epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
         normalize_bias: Whether to normalize sums with biases, `N(x W + b)`, as Nematus does.
             Default: False.
-        **kwargs: As in `keras.layers.GRUCell`. The gates share one dropout mask per sequence.
+        **kwargs: As in `keras.layers.GRUCell`, with its defaults:
+            activation="tanh", recurrent_activation="sigmoid", use_bias=True,
+            kernel_initializer="glorot_uniform", recurrent_initializer="orthogonal",
+            bias_initializer="zeros",
+            kernel_regularizer=None, recurrent_regularizer=None, bias_regularizer=None,
+            kernel_constraint=None, recurrent_constraint=None, bias_constraint=None, dropout=0.0,
+            recurrent_dropout=0.0, seed=None, reset_after=True.
+            The gates share one dropout mask per sequence.
 
     Raises:
         ValueError: An argument is out of its range.
@@ -270,7 +287,8 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
     [(2, 4), (2, 4), (2, 4)]
 
     Args:
-        *arguments: units, the size of the states h and c; more as in `keras.layers.LSTMCell`.
+        units: The size of the states h and c.
+        *arguments: By position, those that follow in `keras.layers.LSTMCell`.
         normalization: "rms", "layer" for LayerNorm, or None for that of Keras. Default: "rms".
         partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: all.
         epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
@@ -278,7 +296,14 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
             Default: False.
         normalize_carry: Whether the next step gets `N(c')` instead of c', as in TensorFlow Addons.
             Default: False.
-        **kwargs: As in `keras.layers.LSTMCell`. The gates share one dropout mask per sequence.
+        **kwargs: As in `keras.layers.LSTMCell`, with its defaults:
+            activation="tanh", recurrent_activation="sigmoid", use_bias=True,
+            kernel_initializer="glorot_uniform", recurrent_initializer="orthogonal",
+            bias_initializer="zeros", unit_forget_bias=True,
+            kernel_regularizer=None, recurrent_regularizer=None, bias_regularizer=None,
+            kernel_constraint=None, recurrent_constraint=None, bias_constraint=None, dropout=0.0,
+            recurrent_dropout=0.0, seed=None.
+            The gates share one dropout mask per sequence.
 
     Raises:
         ValueError: An argument is out of its range.
@@ -293,12 +318,13 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
 
     def __init__(
         self,
+        units: int,
         *arguments: Any,
         normalization: str | None = "rms",
         normalize_carry: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(*arguments, normalization=normalization, **kwargs)
+        super().__init__(units, *arguments, normalization=normalization, **kwargs)
         self.normalize_carry = check_flag("normalize_carry", normalize_carry)
 
     def _project(self, inputs):

@@ -17,6 +17,7 @@ class _NormalizedRNN(keras.layers.RNN):
 
     def __init__(
         self,
+        units: int,
         *arguments: Any,
         return_sequences: bool = False,
         return_state: bool = False,
@@ -32,7 +33,7 @@ class _NormalizedRNN(keras.layers.RNN):
     ) -> None:
         super().__init__(
             self.cell_class(
-                *arguments, name="cell", dtype=dtype, trainable=trainable, **cell_arguments
+                units, *arguments, name="cell", dtype=dtype, trainable=trainable, **cell_arguments
             ),
             return_sequences=return_sequences,
             return_state=return_state,
@@ -94,8 +95,8 @@ class RMSNormGRU(_NormalizedRNN):
     (2, 8)
 
     Args:
-        *arguments: units, the size of the state; then those of `keras.layers.GRU`, such as an
-            activation.
+        units: The size of the state.
+        *arguments: By position, those that follow in `keras.layers.GRU`, such as an activation.
         return_sequences: Whether to return the outputs of all time steps, `[batch, time, units]`,
             or the last one. Default: False.
         return_state: Whether to return the last state too. Default: False.
@@ -107,8 +108,15 @@ class RMSNormGRU(_NormalizedRNN):
         name: Of the layer. Default: None, made from the class.
         dtype: A dtype or a policy. Default: None, the global policy.
         trainable: Whether the weights are trained. Default: True.
-        **cell_arguments: Those of `RMSNormGRUCell`, such as `normalization`, and so of
-            `keras.layers.GRU`.
+        **cell_arguments: Those of `RMSNormGRUCell`, with its defaults:
+            normalization="rms", partial=None, epsilon=1e-6,
+            normalize_bias=False;
+            activation="tanh", recurrent_activation="sigmoid", use_bias=True,
+            kernel_initializer="glorot_uniform", recurrent_initializer="orthogonal",
+            bias_initializer="zeros",
+            kernel_regularizer=None, recurrent_regularizer=None, bias_regularizer=None,
+            kernel_constraint=None, recurrent_constraint=None, bias_constraint=None, dropout=0.0,
+            recurrent_dropout=0.0, seed=None, reset_after=True.
 
     Raises:
         ValueError: An argument is out of its range.
@@ -129,8 +137,8 @@ class RMSNormLSTM(_NormalizedRNN):
     (2, 4)
 
     Args:
-        *arguments: units, the size of the states; then those of `keras.layers.LSTM`, such as an
-            activation.
+        units: The size of the states.
+        *arguments: By position, those that follow in `keras.layers.LSTM`, such as an activation.
         return_sequences: Whether to return the outputs of all time steps, `[batch, time, units]`,
             or the last one. Default: False.
         return_state: Whether to return the last state too. Default: False.
@@ -142,8 +150,15 @@ class RMSNormLSTM(_NormalizedRNN):
         name: Of the layer. Default: None, made from the class.
         dtype: A dtype or a policy. Default: None, the global policy.
         trainable: Whether the weights are trained. Default: True.
-        **cell_arguments: Those of `RMSNormLSTMCell`, such as `normalization`, and so of
-            `keras.layers.LSTM`.
+        **cell_arguments: Those of `RMSNormLSTMCell`, with its defaults:
+            normalization="rms", partial=None, epsilon=1e-6,
+            normalize_bias=False, normalize_carry=False;
+            activation="tanh", recurrent_activation="sigmoid", use_bias=True,
+            kernel_initializer="glorot_uniform", recurrent_initializer="orthogonal",
+            bias_initializer="zeros", unit_forget_bias=True,
+            kernel_regularizer=None, recurrent_regularizer=None, bias_regularizer=None,
+            kernel_constraint=None, recurrent_constraint=None, bias_constraint=None, dropout=0.0,
+            recurrent_dropout=0.0, seed=None.
 
     Raises:
         ValueError: An argument is out of its range.

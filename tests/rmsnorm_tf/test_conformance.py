@@ -43,6 +43,14 @@ def test_every_public_name_has_an_example_and_type_hints(name):
     assert importlib.resources.files("rmsnorm_tf").joinpath("py.typed").is_file()
 
 
+@pytest.mark.parametrize("name", ["SimpleRNNCell", "GRUCell", "LSTMCell", "GRU", "LSTM"])
+def test_a_docstring_has_the_defaults_of_keras(name):
+    described = " ".join(getattr(rmsnorm_tf, f"RMSNorm{name}").__doc__.split()).replace('"', "'")
+    keras_cell = getattr(keras.layers, name.removesuffix("Cell") + "Cell")
+    _, _, *parameters, _ = inspect.signature(keras_cell.__init__).parameters.values()
+    assert [str(each) for each in parameters if str(each) not in described] == []
+
+
 @every_case
 @pytest.mark.parametrize("run", [compiled, *slow(lambda layer: layer)], ids=["compiled", "eager"])
 def test_value(case, run):
