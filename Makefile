@@ -67,12 +67,14 @@ conversion_TESTS := tests/rmsnorm_tf/conversion
 models_TESTS := tests/nmt/model tests/nmt/decoding tests/nmt/nematus_models tests/nmt/test_nematus_equality.py tests/nmt/test_golden_models.py
 training_TESTS := tests/nmt/training tests/nmt/test_reliability.py
 commands_TESTS := tests/nmt/commands tests/nmt/test_main.py tests/nmt/test_load_tensorflow.py
-serving_TESTS := tests/nmt/serving
+serving_TESTS := tests/nmt/serving --ignore=tests/nmt/serving/test_limits.py --ignore=tests/nmt/serving/test_load.py
+# Alone, because they measure how long callers wait.
+load_TESTS := tests/nmt/serving/test_limits.py tests/nmt/serving/test_load.py -n 0
 bulk_TESTS := tests/nmt/bulk
 patches_TESTS := tests/test_patched_nmt.py
 translation_TESTS := tests/experiments/translation tests/benchmarks
 experiments_TESTS := tests/experiments --ignore=tests/experiments/translation
-GROUPS := docs layer conversion models training commands serving bulk patches translation experiments
+GROUPS := docs layer conversion models training commands serving load bulk patches translation experiments
 GROUP ?= $(GROUPS)
 
 test-slow: $(GROUP:%=test-slow-%)

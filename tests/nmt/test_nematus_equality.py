@@ -57,10 +57,6 @@ TEXTS = {
 }
 
 
-def in_this_tree(names):
-    return [name for name in names if COSTS.get(name, "none") in KINDS]
-
-
 def mostly_slow(names, *quick):
     """Returns the names of models that this tree can build.
 
@@ -68,7 +64,8 @@ def mostly_slow(names, *quick):
     """
     return [
         name if name in quick else pytest.param(name, marks=pytest.mark.slow)
-        for name in in_this_tree(names)
+        for name in names
+        if COSTS.get(name, "none") in KINDS
     ]
 
 

@@ -53,17 +53,13 @@ def with_options(model, copy, **options):
     return copy
 
 
-def close(costs):
-    return [pytest.approx(row, rel=1e-5) for row in costs]
-
-
 @pytest.mark.parametrize(
     "options", [{}, {"layer_normalization_type": "rmsnorm"}], ids=["as it is", "named"]
 )
 def test_reads_a_model_of_the_recipe(patched, recipe, tmp_path, options):
     costs, translations, model = recipe
     copy = with_options(model, tmp_path / "copy", **options)
-    assert patched.score(copy) == close(costs)
+    assert patched.score(copy) == [pytest.approx(row, rel=1e-5) for row in costs]
     assert patched.translate(copy) == translations
 
 

@@ -6,12 +6,9 @@ import tensorflow as tf
 
 from nmt.model.gru import GRUMasks, GRUStep
 from nmt.normalization import Normalization
+from tests.reference import sigmoid
 
 from .blocks import fill, layer_norm, normal
-
-
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
 
 
 def gru(x, h, weights, norm, bias_on_state):

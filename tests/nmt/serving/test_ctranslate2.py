@@ -195,7 +195,8 @@ def test_weights_are_written_in_int8(vocabularies, tmp_path, ctranslate2):
     for name, compute_type in (("whole", None), ("small", "int8")):
         save(model, vocabularies, tmp_path / name, compute_type)
     sizes = [(tmp_path / name / "model.bin").stat().st_size for name in ("whole", "small")]
-    assert sizes[1] < 0.6 * sizes[0]
+    # The positions stay float32.
+    assert sizes[0] - sizes[1] > 2 * sum(w.numpy().size for w in model.weights if w.ndim == 2)
     engine = ctranslate2.Translator(str(tmp_path / "small"))
     assert engine.compute_type.startswith("int8")
 

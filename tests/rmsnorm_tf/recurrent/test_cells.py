@@ -89,12 +89,12 @@ def test_the_lstm_of_ba_et_al_with_all_its_gains_and_offsets():
     )
 
 
+def rln(a, gain):
+    return reference.rms_norm(a, gain, epsilon=1e-5)
+
+
 def reference_gru(x, w_gates, u_gates, b_gates, w, u, b, s1, s2, s3, s4):
     """Steps through the GRU of the paper's reference code: gates r, u; biases inside."""
-
-    def rln(a, gain):
-        return reference.rms_norm(a, gain, epsilon=1e-5)
-
     h = np.zeros((len(x), u.shape[0]))
     for x_t in np.moveaxis(x, 1, 0):
         gates = rln(h @ u_gates, s3) + rln(x_t @ w_gates + b_gates, s1)
@@ -137,10 +137,6 @@ def test_the_gru_of_the_reference_code():
 
 def reference_lstm(x, w, u, b, s1, s2, s3):
     """Steps through the LSTM of the reference code: gates i, f, o, c; a bias inside and outside."""
-
-    def rln(a, gain):
-        return reference.rms_norm(a, gain, epsilon=1e-5)
-
     h = c = np.zeros((len(x), u.shape[0]))
     for x_t in np.moveaxis(x, 1, 0):
         i, f, o, g = np.split(rln(h @ u, s2) + rln(x_t @ w + b, s1) + b, 4, axis=-1)
