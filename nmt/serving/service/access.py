@@ -106,7 +106,7 @@ class AccessMiddleware:
             raise Refused(
                 401,
                 "this service needs the header Authorization: Bearer KEY, with its key",
-                _CLOSE | {"WWW-Authenticate": "Bearer"},
+                {"WWW-Authenticate": "Bearer"},
             )
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         is_json = kind == "application/json" or self._access.any_content_type
@@ -115,7 +115,6 @@ class AccessMiddleware:
                 415,
                 "POST needs the header Content-Type: application/json, or a service with "
                 "--any_content_type",
-                _CLOSE,
             )
 
     def _knows(self, host: str) -> bool:

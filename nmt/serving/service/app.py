@@ -17,6 +17,7 @@ from prometheus_client import (
     generate_latest,
 )
 from starlette.applications import Starlette
+from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -51,6 +52,15 @@ _request_log = logging.getLogger("serve.requests")
 Result = TypeVar("Result")
 
 
+class _Word(StringConvertor):
+    """A part of a path, without colons: else all ways to divide a path at them would be tried."""
+
+    regex = "[^/:]+"
+
+
+register_url_convertor("word", _Word())
+
+
 class Service:
     """The ASGI application of a store of models, which `Store.open` has loaded."""
 
@@ -70,9 +80,9 @@ class Service:
             Route("/metrics", _show_metrics),
             Route("/v1/models", self._models),
         ]
-        for path in ("/v1/models/{name}", "/v1/models/{name}/versions/{version}"):
+        for path in ("/v1/models/{name:word}", "/v1/models/{name:word}/versions/{version:word}"):
             routes += [
-                Route(f"{path}:{{method}}", self._predict, methods=["GET", "POST"]),
+                Route(f"{path}:{{method:word}}", self._predict, methods=["GET", "POST"]),
                 Route(f"{path}/metadata", self._metadata),
                 Route(path, self._status),
             ]
@@ -217,7 +227,6 @@ class Service:
             raise Refused(
                 415,
                 f"Content-Encoding {coding[:100]!r} is unknown; send gzip or no such header",
-                _CLOSE,
             )
         known = int(request.headers.get("content-length", 0))  # h11 has checked it
         limit = self._limits.body
@@ -243,11 +252,10 @@ class Service:
             length += len(part)
             if length > limit * _READ_REFUSED:
                 break
-            if length > limit or is_full:
-                parts.clear()
+            if is_full:
                 continue
-            try:
-                take(len(part))
+            try:  # a body that is too large gives back what it has
+                take(len(part) if length <= limit else 2 * self._bodies.most)
                 parts.append(part)
             except Refused:
                 parts.clear()

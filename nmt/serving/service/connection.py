@@ -8,14 +8,15 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import h11
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from .limits import Limits
 
 _READ = 512  # bytes that are parsed in a turn of the event loop
 _READ_BODY = 8192  # the same within a body of known length or a chunk, which is quick to parse
-_FEW = 32  # chunks and headers in a read that need no pause
-_PAUSE = 1e-4  # seconds for each chunk or header, about four times what its parsing takes
+_FEW = 32  # parts in a read that need no pause: a header is one, a chunk four
+_PAUSE = 1e-4  # seconds for each part, about four times what the parsing of a header takes
 _log = logging.getLogger("serve.requests")
 
 
@@ -55,7 +56,7 @@ class ConnectionLimit:
             ended.transport.abort()
 
     def pause(self, parts: int) -> float:
-        """Returns the seconds to wait after parsing this many chunks and headers."""
+        """Returns the seconds to wait after the parsing of this many parts."""
         now = time.monotonic()
         self._free = max(self._free, now) + parts * _PAUSE
         return self._free - now
@@ -69,7 +70,7 @@ class _Parser(h11.Connection):
         self._limits = limits
         self._chunks = 0
         self._lines = 0  # of headers or trailers that have not ended
-        self.parts = 0  # chunks and headers since the last read
+        self.parts = 0  # in chunks and headers since the last read
         self.refusal = ""
 
     @property
@@ -94,7 +95,7 @@ class _Parser(h11.Connection):
             self.parts += len(event.headers)
         elif isinstance(event, h11.Data) and event.chunk_start:
             self._chunks += 1
-            self.parts += 1
+            self.parts += 4
             if self._chunks > self._limits.chunks:
                 self._refuse(f"a body may have {self._limits.chunks} chunks; send larger ones")
         return event
@@ -102,6 +103,24 @@ class _Parser(h11.Connection):
     def _refuse(self, why: str) -> NoReturn:
         self.refusal = why
         raise h11.RemoteProtocolError(why)
+
+
+class _Flow(FlowControl):
+    """Reads on when neither uvicorn wants a pause, nor the many chunks and headers that came."""
+
+    rests = False
+
+    def resume_reading(self) -> None:
+        self.read_paused = False
+        if not self.rests:
+            self._transport.resume_reading()
+
+    def rest(self, is_over: bool) -> None:
+        self.rests = not is_over
+        if self.rests:
+            self._transport.pause_reading()
+        elif not self.read_paused:
+            self._transport.resume_reading()
 
 
 class Connection(H11Protocol, asyncio.BufferedProtocol):
@@ -159,6 +178,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.flow: _Flow = _Flow(transport)
         # pause_writing is called when anything waits to be sent.
         transport.set_write_buffer_limits(high=0)
         self.limit.update(self)
@@ -178,8 +198,9 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         parts = self.conn.parts
         self.conn.parts = 0
         if parts > _FEW:
-            self.transport.pause_reading()
-            asyncio.get_running_loop().call_later(self.limit.pause(parts), self._read_on)
+            self.flow.rest(is_over=False)
+            wait = self.limit.pause(parts)
+            asyncio.get_running_loop().call_later(wait, self.flow.rest, True)
 
     def send_400_response(self, msg: str) -> None:
         super().send_400_response(self.conn.refusal or msg)
@@ -207,10 +228,6 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
             self._request_timer = asyncio.get_running_loop().call_later(
                 self._limits.head_timeout, self.transport.close
             )
-
-    def _read_on(self) -> None:
-        if not self.flow.read_paused:  # else uvicorn waits for the application
-            self.transport.resume_reading()
 
     def _cut_off(self) -> None:
         _log.info("a client does not read its response, so its connection is ended")

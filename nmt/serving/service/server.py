@@ -21,6 +21,8 @@ from .limits import Limits
 from .store import Store
 
 _FILES = 200  # open files besides connections
+_ACCEPTED = 64  # new connections in a turn of the event loop, whose heads are then read
+_QUEUED = 2048  # new connections that wait in the kernel
 _SWITCH = 5e-4  # seconds for which a thread may run Python while the event loop waits
 _next_log: dict[str, float] = {}  # when a message may be logged again
 _log = logging.getLogger("serve")
@@ -48,6 +50,7 @@ def serve(store: Store, host: str, port: int, limits: Limits, access: Access) ->
             access_log=False,
             proxy_headers=False,
             server_header=False,
+            backlog=_ACCEPTED,
             timeout_keep_alive=60,
             timeout_graceful_shutdown=round(limits.deadline) + 1,
         )
@@ -63,10 +66,17 @@ def serve(store: Store, host: str, port: int, limits: Limits, access: Access) ->
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, end)
         with _address_errors(host, port):  # another service may have begun to listen meanwhile
-            address.listen(2048)
+            address.listen()
         shown = f"[{host}]" if ":" in host else host
         _log.info("serving %s at http://%s:%d", store.root, shown, address.getsockname()[1])
         server.run(sockets=[address])
+
+
+class _Listener(socket.socket):
+    """Keeps its queue, which asyncio would make as short as what it accepts in a turn."""
+
+    def listen(self, backlog: int = 0) -> None:
+        super().listen(_QUEUED)
 
 
 def _is_due(record: logging.LogRecord) -> bool:
@@ -90,10 +100,10 @@ def _most_connections(wanted: int) -> int:
     return wanted if files < 0 else max(1, min(wanted, files - _FILES))
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int) -> _Listener:
     with _address_errors(host, port), contextlib.ExitStack() as stack:
         family, *given, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = stack.enter_context(socket.socket(family, *given))
+        listener = stack.enter_context(_Listener(family, *given))
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         stack.pop_all()

@@ -9,11 +9,15 @@ import time
 
 
 def send(port, data):
-    """Returns the status of the answer; 0 if the service ends the connection before."""
+    """Returns the status of the answer; 0 if the service ends the connection before.
+
+    Few bytes wait in the kernel, so an answer beside which the rest is not read is a reset.
+    """
     with (
         contextlib.suppress(OSError),
         socket.create_connection(("127.0.0.1", port), timeout=60) as connection,
     ):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 14)
         with contextlib.suppress(OSError):
             connection.sendall(data)
         return int(connection.recv(12)[9:])

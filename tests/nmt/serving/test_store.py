@@ -204,13 +204,17 @@ def test_files_that_arrive_late_or_change_are_loaded(models):
     assert not store.broken
 
 
-@pytest.mark.parametrize("card", ['{"loss": 1e999}', '{"name": "\\ud800"}', "{", "[" * 100_000])
-def test_a_card_that_cannot_be_shown_is_left_out(models, card):
-    version = models / "toy" / "1"
-    (version / "assets.extra").mkdir()
-    (version / "assets.extra" / "model.json").write_text(card)
-    store = opened(models)
-    assert store.find("toy", "1").model.card is None
+def test_a_card_that_cannot_be_shown_is_left_out(toy, start_service, tmp_path):
+    cards = ['{"good": 1}', '{"loss": 1e999}', '{"name": "\\ud800"}', "{", "[" * 100_000]
+    cards += ['{"a":' * depth + "1" + "}" * depth for depth in (700, 850, 950, 990)]
+    for number, card in enumerate(cards):
+        version = shutil.copytree(toy, tmp_path / "models" / f"model{number}" / "1")
+        (version / "assets.extra").mkdir()
+        (version / "assets.extra" / "model.json").write_text(card)
+    status, _, body = start_service(tmp_path / "models").request("GET", "/v1/models")
+    assert status == 200
+    assert b'{"good":1}' in body
+    assert body.count(b'"card":null') >= 4
 
 
 def test_going_back_to_an_older_version(models, newer):
