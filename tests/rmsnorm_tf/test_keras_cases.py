@@ -63,6 +63,7 @@ def adopt(path: str, differs: tuple[str, ...] = ()) -> type:
     module = pytest.importorskip(f"keras.src.layers.{path}_test", reason="Keras lacks its tests")
     module.layers = _Layers()
     [case] = [each for name, each in vars(module).items() if name.endswith("Test")]
+    assert all(hasattr(case, name) for name in differs)
     return type(case.__name__, (case,), {"__module__": __name__, **dict.fromkeys(differs)})
 
 

@@ -90,7 +90,7 @@ def test_onnx(arguments, tmp_path):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_the_kernel_of_pytorch_computes_the_same(dtype):
-    """Which the layer calls on a GPU, if the gain has the dtype of x."""
+    """Which the layer calls on a GPU for float32 and float64, and where there is no gain."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     x, dy = torch.randn((2, 3, 4096), device=device, dtype=dtype)
     scale = torch.rand(4096, device=device, dtype=dtype)

@@ -13,14 +13,14 @@ from rmsnorm_tf.recurrent.cells import RMSNormLSTMCell
 
 def layer_norms(model: keras.Model) -> list[tuple[Path, str, Any]]:
     """Returns path, name and object of each of our cells with LayerNorm and of each other one."""
-    found = [entry for entry in walk(model) if _has_layer_norm(entry[2])]
+    found = [
+        (path, name, layer)
+        for path, name, layer in walk(model)
+        if isinstance(layer, keras.layers.LayerNormalization) or is_cell_with_layer_norm(layer)
+    ]
     cells = filter(is_cell_with_layer_norm, (layer for *_, layer in found))
     inside = set(map(id, itertools.chain.from_iterable(map(norms_of_cell, cells))))
     return [entry for entry in found if id(entry[2]) not in inside]
-
-
-def _has_layer_norm(layer):
-    return isinstance(layer, keras.layers.LayerNormalization) or is_cell_with_layer_norm(layer)
 
 
 def why_not_folded(layer: keras.Layer) -> str | None:

@@ -43,7 +43,8 @@ class Others:
     """Finds the models in this process that have layers of a model.
 
     Keras keeps no list of models, so they are looked for among all objects. `shared` says, for
-    layers and weights of the model by id, which other model uses them without calling the model.
+    layers and weights of the model by id, which other model uses them without calling the model,
+    or which function keeps what it traced of them.
     """
 
     def __init__(self, model: keras.Model) -> None:
@@ -59,6 +60,12 @@ class Others:
         kept = [each._tracker for each in models if isinstance(each, keras.Sequential)]
         same = {id(each) for each in models if id(each) in own or _graph(each) in graphs}
         self.shared: dict[int, str] = {}
+        for outer in own.values():
+            if hasattr(outer.call, "get_concrete_function"):
+                self.shared |= dict.fromkeys(
+                    (id(inner) for *_, inner in walk(outer)),
+                    f"{outer.name} calls it inside a tf.function, which keeps what it traced",
+                )
         self._models = []
         for other in models:
             inside = {id(other), *(id(layer) for _, _, layer in walk(other))}
@@ -68,8 +75,10 @@ class Others:
                 continue
             for _, _, layer in walk(other, leaving_out=same):
                 if id(layer) in own:
-                    why = f"{layer.name} is shared with the model {other.name!r}"
-                    self.shared |= dict.fromkeys(map(id, (layer, *layer.weights)), why)
+                    self.shared |= dict.fromkeys(
+                        map(id, (layer, *layer.weights)),
+                        f"{layer.name} is shared with the model {other.name!r}",
+                    )
 
     def settle(self) -> None:
         """Drops what all these models compiled, because layers inside them changed."""

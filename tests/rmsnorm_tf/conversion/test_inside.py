@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from rmsnorm_tf import Conversion, RMSNormalization, fold_layer_norm, replace_layer_norm
 from tests.folding import (
@@ -31,6 +32,18 @@ class Block(layers.Layer):
 
     def call(self, x):
         return x + self.maps[1](self.maps[0](self.norm(x)))
+
+
+class InAFunction(Block):
+    call = tf.function(Block.call)
+
+
+@pytest.mark.parametrize("convert", [fold_layer_norm, replace_layer_norm])
+def test_what_a_function_has_traced_stays(convert):
+    model = keras.Sequential([keras.Input((4, 6)), InAFunction(name="block")])
+    [entry] = convert(model).entries
+    assert not entry.converted
+    assert "block calls it inside a tf.function" in entry.reason
 
 
 @keras.saving.register_keras_serializable(package="inside")

@@ -221,7 +221,7 @@ def test_a_model_is_pickled_for_another_process(kind, convert, tmp_path, monkeyp
     model(x)
     [entry] = convert(with_drawn_weights(model)).entries
     assert entry.converted
-    again = pickle.loads(pickle.dumps(model))
+    again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(model))))
     assert isinstance(again, keras.Model)
     np.testing.assert_allclose(again(x), model(x))
     spawning = multiprocessing.get_context("spawn")
