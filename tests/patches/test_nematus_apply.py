@@ -35,8 +35,7 @@ def test_recognises_applies_and_reverts_exactly(tree, ending, request):
     )
     assert tree.apply("status").stdout.count("  applied  ") == 2
     assert "nothing to do" in tree.apply("apply").stdout
-    reverted = tree.apply("revert")
-    assert reverted.stdout.endswith(f"\n{tree.series}: pristine\n")
+    assert tree.apply("revert").stdout.endswith(f"\n{tree.series}: pristine\n")
     assert tree.snapshot() == before
 
 

@@ -85,8 +85,7 @@ def test_a_question_has_seven_of_ten_words_of_its_sentence_and_needs_a_name():
 
 
 def test_numbers_of_entities_tell_nothing(novels):
-    answers = read_corpus(str(novels)).train.answers
-    assert len(np.unique(answers)) > ENTITIES / 2
+    assert len(np.unique(read_corpus(str(novels)).train.answers)) > ENTITIES / 2
 
 
 def test_parts_have_novels_of_their_own_and_come_again(novels):

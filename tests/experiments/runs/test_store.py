@@ -49,8 +49,7 @@ def test_runs_are_made_once(store, run):
 
     for _ in range(2):
         assert store.make_all(runs, make) == {}
-        logs = store.read_all(runs)
-        assert [log["seed"] for log in logs.values()] == [1, 2]
+        assert [log["seed"] for log in store.read_all(runs).values()] == [1, 2]
     assert made == ["rmsnorm-small-1", "rmsnorm-small-2"]
 
 

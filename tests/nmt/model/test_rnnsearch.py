@@ -154,8 +154,7 @@ def test_output_activations(make_model, activation):
 
 def test_tied_output_is_the_target_embedding(make_model):
     tied = make_model(tie_decoder_embeddings=True)
-    untied = make_model()
-    assert len(untied.weights) - len(tied.weights) == 1
+    assert len(make_model().weights) - len(tied.weights) == 1
     before = tied(SOURCE, SOURCE_MASK, TARGET).numpy()
     bias = tied.decoder.output_bias
     tied.decoder.embedding.table.assign(np.zeros(tied.decoder.embedding.table.shape))

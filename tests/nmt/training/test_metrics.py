@@ -41,5 +41,4 @@ THAI = ["นี่คือปากกา"]
 def test_scripts_without_spaces_need_their_own_tokenizer(tokenizer, lines, unsplit):
     assert cannot_split(tokenizer, lines) == unsplit
     if unsplit:  # one wrong character makes the whole sentence wrong
-        wrong = [line[:-1] + "x" for line in lines]
-        assert bleu(wrong, lines, tokenizer) == 0
+        assert bleu([line[:-1] + "x" for line in lines], lines, tokenizer) == 0

@@ -88,8 +88,7 @@ def test_conv_stack(rank, policy):
         model.add(conv(4, 3, padding="same", dilation_rate=2, name=f"conv_{i}"))
         model.add(norm(f"norm_{i}"))
         model.add(layers.Activation("gelu"))
-    report = fold(model)
-    assert [entry.converted for entry in report.values()] == [True, True]
+    assert [entry.converted for entry in fold(model).values()] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -104,8 +103,7 @@ def test_conv_stack(rank, policy):
 def test_einsum_dense(equation, output_shape, bias_axes, policy):
     x = keras.Input((5, 3))
     y = layers.EinsumDense(equation, output_shape, bias_axes=bias_axes, name="einsum")(x)
-    report = fold(keras.Model(x, norm("norm")(y)))
-    assert report["norm"].converted
+    assert fold(keras.Model(x, norm("norm")(y)))["norm"].converted
 
 
 def test_grouped_query_attention(policy):
@@ -147,8 +145,7 @@ def test_lora_weights_are_centred_too():
     """In float32: Keras keeps these weights in float32 under every policy."""
     model = keras.Sequential([keras.Input((6,)), dense(), norm("norm")])
     model.get_layer("dense").enable_lora(2)
-    report = fold(model)
-    assert report["norm"].converted
+    assert fold(model)["norm"].converted
 
 
 def test_post_ln_without_gain(policy):
@@ -181,8 +178,7 @@ def test_mixed_precision(policy):
     x = keras.Input((4, 6))
     y = norm("norm")(dense()(x))
     model = keras.Model(x, RMSNormGRU(4, name="gru", **LN)(y))
-    report = fold(model)
-    assert all(entry.converted for entry in report.values())
+    assert all(entry.converted for entry in fold(model).values())
     assert model.get_layer("norm").dtype_policy.name == policy
 
 
@@ -201,8 +197,7 @@ def test_masks_reach_the_layers_behind():
     model = keras.Model(model.input, layers.GRU(3)(norm("again")(dense("more")(model.output))))
     padded = np.array([[1, 2, 3, 0, 0]])
     before = with_drawn_weights(model)(padded)
-    report = fold(model)
-    assert all(entry.converted for entry in report.values())
+    assert all(entry.converted for entry in fold(model).values())
     np.testing.assert_allclose(model(padded), before, rtol=0, atol=1e-5)
 
 
@@ -228,8 +223,7 @@ def test_adapted_layers_and_functions_go_along():
     scaled = layers.Normalization()
     scaled.adapt(np.arange(12.0).reshape(3, 4))
     model = keras.Model(x, norm("norm")(dense()(layers.Lambda(lambda t: 2 * t)(scaled(x)))))
-    report = converted(fold_layer_norm, model)
-    assert report[0].converted
+    assert converted(fold_layer_norm, model)[0].converted
 
 
 def test_a_folded_model_is_saved_and_trained(tmp_path):

@@ -18,8 +18,7 @@ POLICIES = ["float32", "float64", "float16", "bfloat16", "mixed_float16", "mixed
 @pytest.mark.parametrize("policy", POLICIES)
 def test_weights_are_wide_and_the_output_has_the_compute_dtype(policy):
     layer = RMSNormalization(dtype=policy, center=True)
-    y = layer(ops.ones((2, 4)))
-    assert dtype_of(y) == layer.compute_dtype
+    assert dtype_of(layer(ops.ones((2, 4)))) == layer.compute_dtype
     assert layer(keras.Input((4,), dtype="float32")).dtype == layer.compute_dtype
     assert {w.dtype for w in layer.weights} == {"float64" if policy == "float64" else "float32"}
 
