@@ -54,9 +54,9 @@ def vit(width, depth, length):
 def clip(width, depth, length):
     shape = image(length)
     given = sizes(width, depth)
-    vision = models.CLIPVisionEncoder(patch_size=8, image_shape=shape, **given)
+    vision = models.CLIPVisionEncoder(patch_size=8, image_shape=shape, name="vision", **given)
     text = models.CLIPTextEncoder(
-        vocabulary_size=1000, embedding_dim=width, max_sequence_length=length, **given
+        vocabulary_size=1000, embedding_dim=width, max_sequence_length=length, name="text", **given
     )
     return models.CLIPBackbone(vision, text, projection_dim=width)
 

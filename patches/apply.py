@@ -149,7 +149,7 @@ def find_series(target: Path) -> Series:
         return load_series(HERE / "nmt")
     if not (target / "nematus").is_dir():
         what = "contains neither nmt/ nor nematus/" if target.is_dir() else "is not a folder"
-        raise Refused(f"{target} {what}; give the folder that contains one of them")
+        raise Refused(f"{target} {what}; give the checkout, which contains one of these folders")
     candidates = [load_series(file.parent) for file in sorted(HERE.glob("nematus-*/series"))]
     changes = {change.path: change for series in candidates for change in series.changes}
     ids = {path: blob_id(read(target, [change]).text) for path, change in changes.items()}
@@ -213,7 +213,8 @@ def read_files(target: Path, series: Series, skip: list[str]) -> list[File]:
     paths = list(dict.fromkeys(change.path for change in series.changes))
     if not set(skip) < set(paths):
         raise Refused(
-            f"cannot skip {', '.join(skip)}; --skip takes some, but not all, of {', '.join(paths)}"
+            f"cannot skip {', '.join(skip)}; the series changes {', '.join(paths)}, and --skip may "
+            "leave out some of several files, not all"
         )
     files = []
     for path in paths:
@@ -263,7 +264,11 @@ def explain_drift(file: File, undo: bool) -> str:
     states = ["pristine"] + [f"after {change.patch}" for change in file.changes]
     named = zip(file.ids, states)
     known = ", ".join(f"{id_[:12]} ({state})" for id_, state in named if id_ != ABSENT)
-    cure = "move the file away" if file.ids[0] == ABSENT else "restore the file"
+    cure = (
+        "move the file away"
+        if file.ids[0] == ABSENT
+        else f"restore it (git checkout -- {file.path})"
+    )
     message = f"{file.path} has drifted: its id is {blob_id(file.text)[:12]}, not {known}; {cure}"
     places = []
     for change in file.changes:

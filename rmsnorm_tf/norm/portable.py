@@ -53,7 +53,7 @@ def set_fused(value: bool | None) -> NoReturn:
     """Raises a RuntimeError: compiled programs of this package exist on TensorFlow alone."""
     raise RuntimeError(
         f"set_fused needs the TensorFlow backend, and Keras runs on {keras.backend.backend()}. "
-        "Compile the caller instead, with jax.jit, torch.compile or jit_compile=True."
+        "Leave the call out: on this backend the package compiles nothing."
     )
 
 

@@ -148,7 +148,8 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
         units: The size of the state h.
         *arguments: By position, those that follow in `keras.layers.SimpleRNNCell`.
         normalization: "rms", "layer" for LayerNorm, or None for that of Keras. Default: "rms".
-        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: all.
+        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries, or with None all.
+            Default: None.
         epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
         normalize_bias: Whether to normalize sums with biases, `N(x W + b)`, as Nematus does.
             Default: False.
@@ -201,7 +202,8 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
         units: The size of the state h.
         *arguments: By position, those that follow in `keras.layers.GRUCell`.
         normalization: "rms", "layer" for LayerNorm, or None for that of Keras. Default: "rms".
-        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: all.
+        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries, or with None all.
+            Default: None.
         epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
         normalize_bias: Whether to normalize sums with biases, `N(x W + b)`, as Nematus does.
             Default: False.
@@ -290,7 +292,8 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
         units: The size of the states h and c.
         *arguments: By position, those that follow in `keras.layers.LSTMCell`.
         normalization: "rms", "layer" for LayerNorm, or None for that of Keras. Default: "rms".
-        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries. Default: all.
+        partial: p in (0, 1]; "rms" takes only the first `ceil(size * p)` entries, or with None all.
+            Default: None.
         epsilon: Added to the mean square or the variance, inside the root. Default: 1e-6.
         normalize_bias: Whether to normalize sums with biases, `N(x W + b)`, as Nematus does.
             Default: False.
@@ -321,10 +324,21 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
         units: int,
         *arguments: Any,
         normalization: str | None = "rms",
+        partial: float | None = None,
+        epsilon: float = 1e-6,
+        normalize_bias: bool = False,
         normalize_carry: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(units, *arguments, normalization=normalization, **kwargs)
+        super().__init__(
+            units,
+            *arguments,
+            normalization=normalization,
+            partial=partial,
+            epsilon=epsilon,
+            normalize_bias=normalize_bias,
+            **kwargs,
+        )
         self.normalize_carry = check_flag("normalize_carry", normalize_carry)
 
     def _project(self, inputs):

@@ -48,7 +48,9 @@ class ConversionReport:
             f"{entry.name}: {'converted' if entry.converted else 'stays'}, {entry.reason}"
             for entry in self.entries
         ]
-        return "\n".join([*lines, self.remark] if self.remark else lines)
+        return (
+            "\n".join([*lines, self.remark] if self.remark else lines) or "No such norm was found."
+        )
 
 
 def listed(names: list[str], most: int = 3) -> str:
