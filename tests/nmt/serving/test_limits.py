@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import gzip
 import json
 import multiprocessing
@@ -66,7 +67,9 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def service(serve_toy, tmp_path_factory):
-    return serve_toy(tmp_path_factory.mktemp("limits"), "--workers", 1, "--timeout", 300)
+    gc.freeze()  # else the times have collections of all of TensorFlow in this process
+    yield serve_toy(tmp_path_factory.mktemp("limits"), "--workers", 1, "--timeout", 300)
+    gc.unfreeze()
 
 
 @pytest.mark.parametrize("kind", KINDS)

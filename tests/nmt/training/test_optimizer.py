@@ -19,8 +19,7 @@ def make(**options):
 
 
 def rates(config):
-    schedule = LearningRate(config)
-    return [float(schedule(step)) for step in STEPS - 1]
+    return [float(LearningRate(config)(step)) for step in STEPS - 1]
 
 
 def test_the_transformer_schedule_equals_the_papers():
