@@ -149,7 +149,7 @@ def find_series(target: Path) -> Series:
         return load_series(HERE / "nmt")
     if not (target / "nematus").is_dir():
         what = "contains neither nmt/ nor nematus/" if target.is_dir() else "is not a folder"
-        raise Refused(f"{target} {what}; give the checkout, which contains one of these folders")
+        raise Refused(f"{target} {what}; give the folder of a checkout, which contains one of them")
     candidates = [load_series(file.parent) for file in sorted(HERE.glob("nematus-*/series"))]
     changes = {change.path: change for series in candidates for change in series.changes}
     ids = {path: blob_id(read(target, [change]).text) for path, change in changes.items()}
