@@ -216,8 +216,7 @@ def test_images_are_binarized_by_their_brightness_and_always_the_same(digits):  
     found = binarize(str(digits), training=60)
     assert [len(part) for part in found] == [60, 20, 20]
     assert set(np.unique(found.train)) == {0.0, 1.0}
-    bright = found.train[np.arange(60), np.arange(60) % 10]
-    assert bright.min() == 1  # pixels of brightness 255
+    assert found.train[np.arange(60), np.arange(60) % 10].min() == 1  # pixels of brightness 255
     np.testing.assert_array_equal(found.train, binarize(str(digits), training=60).train)
 
 

@@ -63,8 +63,7 @@ class Nematus:
         self.git("init", "--quiet")
         self.git("add", "--all")
         self.git("commit", "--quiet", "--message", "pristine")
-        applied = self.patch("apply")
-        self.version = re.match("nematus-(.*): pristine", applied).group(1)
+        self.version = re.match("nematus-(.*): pristine", self.patch("apply")).group(1)
         self.not_scored = ["transformer"] if self.version == "v0.4" else []
         first = ["<EOS>", "<GO>", "<UNK>"] if self.version != "v0.3" else ["eos", "UNK"]
         words = []

@@ -50,8 +50,7 @@ def test_the_penalty_is_zero_where_the_caption_is_above_the_image():
 
 
 def test_the_loss_is_the_sum_of_all_hinges():
-    generator = np.random.default_rng(0)
-    embeddings = generator.random((4, 2, 3)).astype(np.float32)
+    embeddings = np.random.default_rng(0).random((4, 2, 3)).astype(np.float32)
     images = embeddings[:, 0]
     captions = embeddings[:, 1]
 

@@ -38,8 +38,7 @@ def test_the_share_can_run_over_other_axes():
 def test_the_shares_of_a_gru_are_those_of_its_products_at_the_steps_that_are_not_masked():
     """The reference runs the cell step by step and keeps the state where the mask is false."""
     cell = RMSNormGRUCell(4)
-    generator = np.random.default_rng(0)
-    inputs = generator.normal(size=(3, 5, 2)).astype(np.float32)
+    inputs = np.random.default_rng(0).normal(size=(3, 5, 2)).astype(np.float32)
     mask = np.arange(5) < np.array([[5], [3], [1]])
     cell.build((None, 2))
     found = gru_shares(cell, keras.ops.convert_to_tensor(inputs), mask)

@@ -165,8 +165,7 @@ def test_a_transformer_has_the_same_costs(run, costs, make_transformer, tmp_path
     """Its unknown word is read as <GO>."""
     model = make_transformer(tie_decoder_embeddings=True)
     write_pieces(tmp_path, model)
-    imported = round_trip(run, model, tmp_path)
-    assert_same_costs(costs, model, imported)
+    assert_same_costs(costs, model, round_trip(run, model, tmp_path))
 
 
 def test_a_symbol_for_the_beginning_becomes_that_of_nematus(run, costs, make_transformer, tmp_path):
@@ -176,8 +175,7 @@ def test_a_symbol_for_the_beginning_becomes_that_of_nematus(run, costs, make_tra
         )
     model = make_transformer(tmp_path, tie_decoder_embeddings=True)
     write_pieces(tmp_path, model)
-    imported = round_trip(run, model, tmp_path)
-    assert_same_costs(costs, model, imported)
+    assert_same_costs(costs, model, round_trip(run, model, tmp_path))
     words = json.loads((tmp_path / "exported.target.json").read_text())
     assert [words[name] for name in ("<EOS>", "<GO>", "<UNK>")] == [0, 1, 2]
 

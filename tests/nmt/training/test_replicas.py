@@ -198,8 +198,7 @@ def test_a_signal_to_one_ends_all_and_another_number_resumes(
     assert statuses(processes) == [143, 143]
     assert "the same command resumes" in (tmp_path / "errors-0").read_text()
     assert run(*words)[0] == 0
-    whole = [*words, "-m", "whole"]
-    assert run(*whole)[0] == 0
+    assert run(*words, "-m", "whole")[0] == 0
     assert_nearly_equal(
         weights(tmp_path / "model" / LAST), weights(tmp_path / "whole" / LAST), 1e-4
     )

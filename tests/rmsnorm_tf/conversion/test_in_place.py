@@ -26,8 +26,7 @@ def small_model(count=1):
 
 
 def test_a_report_is_printed_line_by_line():
-    report = replace_layer_norm(small_model(2))
-    lines = str(report).splitlines()
+    lines = str(replace_layer_norm(small_model(2))).splitlines()
     assert [line.split(",")[0] for line in lines[:2]] == ["norm_0: converted", "norm_1: converted"]
     assert len(lines) == 3
     assert str(ConversionReport([Conversion("a", False, "why")])) == "a: stays, why"

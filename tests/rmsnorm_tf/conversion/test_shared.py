@@ -85,8 +85,7 @@ def test_models_of_the_same_graph_and_around_it_go_along(convert):
     for each in (model, same, outer):
         each.compile("sgd", "mse")
         each.predict(data, verbose=0)
-    report = convert(same).entries
-    assert [entry.converted for entry in report] == [True]
+    assert [entry.converted for entry in convert(same).entries] == [True]
     expected = to_array(model(data))
     np.testing.assert_allclose(same.predict(data, verbose=0), expected, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(

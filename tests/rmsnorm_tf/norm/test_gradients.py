@@ -39,8 +39,7 @@ def gradients_of(function, sources, dy):
 @pytest.mark.parametrize("fused", PATHS)
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
 def test_first_derivative(variant, fused):
-    rng = np.random.default_rng(0)
-    x, dy = rng.normal(size=(2, 2, 4, 8))
+    x, dy = np.random.default_rng(0).normal(size=(2, 2, 4, 8))
     sources = [x, *weights_for(x, **variant)]
     actual = gradients_of(lambda *s: rms_norm(*s, **variant, fused=fused), sources, dy)
     equation = {k: v for k, v in variant.items() if k != "partial"}
@@ -61,8 +60,7 @@ def test_first_derivative(variant, fused):
 @pytest.mark.parametrize("fused", PATHS)
 @pytest.mark.parametrize("variant", [*VARIANTS[:2], *slow(*VARIANTS[2:])], ids=str)
 def test_second_derivative(variant, fused, graph):
-    rng = np.random.default_rng(0)
-    x, dy, upstream = rng.normal(size=(3, 2, 2, 4))
+    x, dy, upstream = np.random.default_rng(0).normal(size=(3, 2, 2, 4))
     scale, _ = weights_for(x, **variant)
 
     def first(x, scale, dy):

@@ -29,8 +29,7 @@ def test_the_output_is_rounded_only_once(policy, arrives):
     x = ops.cast(np.random.default_rng(0).normal(size=(5, 64)), arrives)
     layer = RMSNormalization(dtype=policy)
     layer.build(x.shape)
-    scale = 1 + np.random.default_rng(1).uniform(size=64) / 300
-    layer.set_weights([scale])
+    layer.set_weights([1 + np.random.default_rng(1).uniform(size=64) / 300])
     expected = reference.rms_norm(to_array(x), layer.scale.numpy())
     coarsest = max(
         layer.compute_dtype,
