@@ -12,7 +12,9 @@ from rmsnorm_tf import (
     RMSNormalization,
     RMSNormGRU,
     RMSNormLSTM,
+    RMSNormSimpleRNNCell,
     fold_layer_norm,
+    replace_layer_norm,
     rms_norm,
     set_fused,
 )
@@ -35,12 +37,12 @@ def gated():
     return lambda x: layer(x, gate=tf.sin(x))
 
 
-def folded():
+def changed_by(convert):
     inputs = keras.Input((4,), dtype="float64")
     hidden = keras.layers.Dense(3, dtype="float64")(inputs)
     norm = keras.layers.LayerNormalization(dtype="float64")
     model = with_weights(keras.Model(inputs, norm(hidden)), ROWS)
-    assert fold_layer_norm(model).entries[0].converted
+    assert convert(model).entries[0].converted
     return model
 
 
@@ -53,7 +55,18 @@ FUNCTIONS = {
         SEQUENCES,
         lambda: with_weights(RMSNormalization(1, scale_axis=2, dtype="float64"), SEQUENCES),
     ),
-    "folded": (ROWS, folded),
+    "folded": (ROWS, lambda: changed_by(fold_layer_norm)),
+    "replaced": (ROWS, lambda: changed_by(replace_layer_norm)),
+    "several axes": (
+        SEQUENCES,
+        lambda: with_weights(RMSNormalization((1, 2), dtype="float64"), SEQUENCES),
+    ),
+    "a cell": (
+        SEQUENCES,
+        lambda: with_weights(
+            keras.layers.RNN(RMSNormSimpleRNNCell(2, dtype="float64"), dtype="float64"), SEQUENCES
+        ),
+    ),
     "GRU": (SEQUENCES, lambda: with_weights(RMSNormGRU(2, dtype="float64"), SEQUENCES)),
     "LSTM": (SEQUENCES, lambda: with_weights(RMSNormLSTM(2, dtype="float64"), SEQUENCES)),
 }
