@@ -154,12 +154,11 @@ class RMSNormSimpleRNNCell(_NormalizedCell, keras.layers.SimpleRNNCell):
         normalize_bias: Whether to normalize sums with biases, `N(x W + b)`, as Nematus does.
             Default: False.
         **kwargs: As in `keras.layers.SimpleRNNCell`, with its defaults:
-            activation="tanh", use_bias=True,
-            kernel_initializer="glorot_uniform", recurrent_initializer="orthogonal",
-            bias_initializer="zeros",
-            kernel_regularizer=None, recurrent_regularizer=None, bias_regularizer=None,
-            kernel_constraint=None, recurrent_constraint=None, bias_constraint=None, dropout=0.0,
-            recurrent_dropout=0.0, seed=None.
+            activation="tanh", use_bias=True, kernel_initializer="glorot_uniform",
+            recurrent_initializer="orthogonal", bias_initializer="zeros", kernel_regularizer=None,
+            recurrent_regularizer=None, bias_regularizer=None, kernel_constraint=None,
+            recurrent_constraint=None, bias_constraint=None, dropout=0.0, recurrent_dropout=0.0,
+            seed=None.
             One dropout mask is drawn per sequence.
 
     Raises:
@@ -210,10 +209,9 @@ class RMSNormGRUCell(_NormalizedCell, keras.layers.GRUCell):
         **kwargs: As in `keras.layers.GRUCell`, with its defaults:
             activation="tanh", recurrent_activation="sigmoid", use_bias=True,
             kernel_initializer="glorot_uniform", recurrent_initializer="orthogonal",
-            bias_initializer="zeros",
-            kernel_regularizer=None, recurrent_regularizer=None, bias_regularizer=None,
-            kernel_constraint=None, recurrent_constraint=None, bias_constraint=None, dropout=0.0,
-            recurrent_dropout=0.0, seed=None, reset_after=True.
+            bias_initializer="zeros", kernel_regularizer=None, recurrent_regularizer=None,
+            bias_regularizer=None, kernel_constraint=None, recurrent_constraint=None,
+            bias_constraint=None, dropout=0.0, recurrent_dropout=0.0, seed=None, reset_after=True.
             The gates share one dropout mask per sequence.
 
     Raises:
@@ -302,10 +300,10 @@ class RMSNormLSTMCell(_NormalizedCell, keras.layers.LSTMCell):
         **kwargs: As in `keras.layers.LSTMCell`, with its defaults:
             activation="tanh", recurrent_activation="sigmoid", use_bias=True,
             kernel_initializer="glorot_uniform", recurrent_initializer="orthogonal",
-            bias_initializer="zeros", unit_forget_bias=True,
-            kernel_regularizer=None, recurrent_regularizer=None, bias_regularizer=None,
-            kernel_constraint=None, recurrent_constraint=None, bias_constraint=None, dropout=0.0,
-            recurrent_dropout=0.0, seed=None.
+            bias_initializer="zeros", unit_forget_bias=True, kernel_regularizer=None,
+            recurrent_regularizer=None, bias_regularizer=None, kernel_constraint=None,
+            recurrent_constraint=None, bias_constraint=None, dropout=0.0, recurrent_dropout=0.0,
+            seed=None.
             The gates share one dropout mask per sequence.
 
     Raises:

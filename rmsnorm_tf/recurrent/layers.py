@@ -109,14 +109,12 @@ class RMSNormGRU(_NormalizedRNN):
         dtype: A dtype or a policy. Default: None, the global policy.
         trainable: Whether the weights are trained. Default: True.
         **cell_arguments: Those of `RMSNormGRUCell`, with its defaults:
-            normalization="rms", partial=None, epsilon=1e-6,
-            normalize_bias=False;
+            normalization="rms", partial=None, epsilon=1e-6, normalize_bias=False;
             activation="tanh", recurrent_activation="sigmoid", use_bias=True,
             kernel_initializer="glorot_uniform", recurrent_initializer="orthogonal",
-            bias_initializer="zeros",
-            kernel_regularizer=None, recurrent_regularizer=None, bias_regularizer=None,
-            kernel_constraint=None, recurrent_constraint=None, bias_constraint=None, dropout=0.0,
-            recurrent_dropout=0.0, seed=None, reset_after=True.
+            bias_initializer="zeros", kernel_regularizer=None, recurrent_regularizer=None,
+            bias_regularizer=None, kernel_constraint=None, recurrent_constraint=None,
+            bias_constraint=None, dropout=0.0, recurrent_dropout=0.0, seed=None, reset_after=True.
 
     Raises:
         ValueError: An argument is out of its range.
@@ -151,14 +149,13 @@ class RMSNormLSTM(_NormalizedRNN):
         dtype: A dtype or a policy. Default: None, the global policy.
         trainable: Whether the weights are trained. Default: True.
         **cell_arguments: Those of `RMSNormLSTMCell`, with its defaults:
-            normalization="rms", partial=None, epsilon=1e-6,
-            normalize_bias=False, normalize_carry=False;
-            activation="tanh", recurrent_activation="sigmoid", use_bias=True,
+            normalization="rms", partial=None, epsilon=1e-6, normalize_bias=False,
+            normalize_carry=False; activation="tanh", recurrent_activation="sigmoid", use_bias=True,
             kernel_initializer="glorot_uniform", recurrent_initializer="orthogonal",
-            bias_initializer="zeros", unit_forget_bias=True,
-            kernel_regularizer=None, recurrent_regularizer=None, bias_regularizer=None,
-            kernel_constraint=None, recurrent_constraint=None, bias_constraint=None, dropout=0.0,
-            recurrent_dropout=0.0, seed=None.
+            bias_initializer="zeros", unit_forget_bias=True, kernel_regularizer=None,
+            recurrent_regularizer=None, bias_regularizer=None, kernel_constraint=None,
+            recurrent_constraint=None, bias_constraint=None, dropout=0.0, recurrent_dropout=0.0,
+            seed=None.
 
     Raises:
         ValueError: An argument is out of its range.

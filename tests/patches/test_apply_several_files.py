@@ -44,8 +44,7 @@ def test_two_files_change_together(two_files):
     ]:
         two_files.apply(command, "--through", through, check=True)
         assert contents(two_files) == state
-        status = two_files.apply("status").stdout
-        assert status.count("  applied  ") == TWO.index(state[1])
+        assert two_files.apply("status").stdout.count("  applied  ") == TWO.index(state[1])
 
 
 @pytest.mark.parametrize("spoil", ["drifted", "read-only"])

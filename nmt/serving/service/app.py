@@ -53,7 +53,7 @@ Result = TypeVar("Result")
 
 
 class _Word(StringConvertor):
-    """A part of a path, without colons: else all ways to divide a path at them would be tried."""
+    """Matches a part of a path without colons, in whose number matching would be quadratic."""
 
     regex = "[^/:]+"
 
@@ -254,7 +254,7 @@ class Service:
                 break
             if is_full:
                 continue
-            try:  # a body that is too large gives back what it has
+            try:  # a body that is too large asks for too much, and so gives back what it has
                 take(len(part) if length <= limit else 2 * self._bodies.most)
                 parts.append(part)
             except Refused:

@@ -70,7 +70,7 @@ class _Parser(h11.Connection):
         self._limits = limits
         self._chunks = 0
         self._lines = 0  # of headers or trailers that have not ended
-        self.parts = 0  # in chunks and headers since the last read
+        self.parts = 0  # of chunks and headers since the last read
         self.refusal = ""
 
     @property
@@ -106,20 +106,23 @@ class _Parser(h11.Connection):
 
 
 class _Flow(FlowControl):
-    """Reads on when neither uvicorn wants a pause, nor the many chunks and headers that came."""
+    """Pauses reading for a time, which uvicorn cannot shorten."""
 
-    rests = False
+    _rests = False
 
     def resume_reading(self) -> None:
         self.read_paused = False
-        if not self.rests:
+        if not self._rests:
             self._transport.resume_reading()
 
-    def rest(self, is_over: bool) -> None:
-        self.rests = not is_over
-        if self.rests:
-            self._transport.pause_reading()
-        elif not self.read_paused:
+    def rest(self, seconds: float) -> None:
+        self._rests = True
+        self._transport.pause_reading()
+        asyncio.get_running_loop().call_later(seconds, self._go_on)
+
+    def _go_on(self) -> None:
+        self._rests = False
+        if not self.read_paused:
             self._transport.resume_reading()
 
 
@@ -198,9 +201,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         parts = self.conn.parts
         self.conn.parts = 0
         if parts > _FEW:
-            self.flow.rest(is_over=False)
-            wait = self.limit.pause(parts)
-            asyncio.get_running_loop().call_later(wait, self.flow.rest, True)
+            self.flow.rest(self.limit.pause(parts))
 
     def send_400_response(self, msg: str) -> None:
         super().send_400_response(self.conn.refusal or msg)

@@ -135,11 +135,18 @@ def with_another_call_that_is_seen(x):
 
 
 @pytest.mark.parametrize(
-    "outputs", [with_few_norms, with_another_call_that_is_seen, lambda x: ReadsWhatItKeeps()(x)]
+    ("outputs", "why"),
+    [
+        (with_few_norms, "stream has the activation gelu"),
+        (with_another_call_that_is_seen, "shared has the activation gelu"),
+        (lambda x: norm("after")(ReadsWhatItKeeps()(x)), "(Relu)"),
+    ],
 )
-def test_no_mean_is_subtracted_where_that_does_not_pay_or_is_seen(outputs):
+def test_no_mean_is_subtracted_where_that_does_not_pay_or_is_seen(outputs, why):
     x = keras.Input((4, 6))
-    assert not any(entry.converted for entry in fold(keras.Model(x, outputs(x))).values())
+    first, *others = fold(keras.Model(x, outputs(x))).values()
+    assert_stays(first, why)
+    assert not any(entry.converted for entry in others)
 
 
 def test_a_sum_of_two_streams_is_centred_by_one_subtraction():

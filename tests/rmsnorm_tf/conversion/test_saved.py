@@ -97,8 +97,7 @@ class BuiltByCalls(layers.Layer):
 def test_changes_in_a_layer_without_a_build_method_are_saved(convert, tmp_path):
     x = keras.Input((4, 6))
     model = with_drawn_weights(keras.Model(x, BuiltByCalls(name="block")(dense()(x))))
-    report = convert(model).entries
-    assert [entry.converted for entry in report] == [True, True, True]
+    assert [entry.converted for entry in convert(model).entries] == [True, True, True]
     block = assert_saved(model, tmp_path).get_layer("block")
     assert type(block.norm) is type(block.inner.norm) is RMSNormalization
     assert block.gru.cell.normalization == "rms"
