@@ -67,7 +67,10 @@ class Experiment:
             with exclusive(store.work):
                 _make(store, self, networks)
         if not self.report(store):
-            raise UserError(f"no training of the task {self.name} is done yet")
+            raise UserError(
+                f"no training of the task {self.name} is done yet; without --so-far they start, "
+                f"and `python -m experiments.publish --unpack {self.name}` brings kept logs"
+            )
         print(told(store.report))
 
     def report(self, store: LogStore, remarks: Sequence[str] = ()) -> bool:

@@ -119,8 +119,8 @@ def read_corpus(data: str) -> Corpus:
                 sorted(path.stem for path in FOLDER.glob("*.json") if path.stem != LOCAL)
             )
             raise UserError(
-                f"DATA={data} is not a folder and not one of {known}; give one of these, or a "
-                "folder of text"
+                f"DATA={data} is not a folder and not one of {known}; give one of these, "
+                "`planned` for the three of the first plan, or a folder of text"
             )
         own = FOLDER / f"{origin.name}.json"
         declared = own if own.is_file() else FOLDER / f"{LOCAL}.json"

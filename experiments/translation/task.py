@@ -71,7 +71,11 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int]
     if plan.report(root, list(failed)) if plan else report(corpus, store, list(failed)):
         print(told(store.report))
     else:
-        wrong.insert(0, f"no training on {data or _DATA} is done yet")
+        wrong.insert(
+            0,
+            f"no training on {data or _DATA} is done yet; without --so-far they start, and "
+            "`python -m experiments.publish --unpack NAME` brings kept logs",
+        )
     if wrong:
         raise UserError("; ".join(wrong))
 

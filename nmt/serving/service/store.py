@@ -72,8 +72,9 @@ class Store:
             raise UserError(
                 next(
                     iter(self.broken.values()),
-                    f"{self.root} holds no NAME/VERSION with an export and a whole number as "
-                    "VERSION; `python -m nmt export --to MODELS/NAME/1` makes one",
+                    f"{self.root} {'holds no' if self.root.exists() else 'does not exist; give'} "
+                    "NAME/VERSION with an export and a whole number as VERSION; `python -m nmt "
+                    "export --to MODELS/NAME/1` makes one",
                 )
             )
 
