@@ -292,14 +292,16 @@ def test_an_embedding_whose_weights_another_layer_reads_keeps_them(read):
     np.testing.assert_array_equal(words.embeddings, before)
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int32"])
-def test_a_stream_that_something_casts_to_integers_stays(dtype):
-    """Random inputs alone would not show it: whether an entry is 0 changes for few."""
+@pytest.mark.parametrize("sees", ["bool", "int32", "norm"])
+def test_a_stream_stays_if_something_casts_it_to_integers_or_normalizes_another_axis(sees):
+    """Random inputs alone would not show a cast: whether an entry is 0 changes for few."""
     x = keras.Input((4, 6))
     stream = dense()(x)
-    cast = layers.Lambda(lambda x: keras.ops.cast(keras.ops.cast(x, dtype), "float32"), name="cast")
-    report = fold(keras.Model(x, [norm("norm")(stream), cast(stream)]))
-    assert_stays(report["norm"], "dense also goes to cast")
+    other = {"norm": norm("other")}.get(sees) or layers.Lambda(
+        lambda x: keras.ops.cast(keras.ops.cast(x, sees), "float32"), name="other"
+    )
+    report = fold(keras.Model(x, [norm("norm")(stream), other(layers.Permute((2, 1))(stream))]))
+    assert_stays(report["norm"], "dense also goes to other")
 
 
 def test_a_layer_that_is_called_twice_stays_one():
