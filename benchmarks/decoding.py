@@ -49,7 +49,8 @@ def ours(model):
     from nmt.system import load_system
 
     use_cores_for_batches()
-    return load_system(Path(model)).translator(DecodingOptions(beam_size=BEAM)).best
+    translator = load_system(Path(model)).translator(DecodingOptions(beam_size=BEAM))
+    return lambda lines: [line.texts[0] for line in translator.lines(lines)]
 
 
 def savedmodel(model):

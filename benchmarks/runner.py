@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 ROOT = Path(__file__).resolve().parents[1]
 Name = TypeVar("Name")
-# For matrix products.
+# Instructions for matrix products.
 _INSTRUCTIONS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
 _LIBRARIES = ("tensorflow", "keras", "numpy", "jax", "torch")
 

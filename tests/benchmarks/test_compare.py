@@ -150,8 +150,7 @@ def test_a_side_that_fails_is_left_out_and_the_others_go_on(place, capsys):
     def fails():
         raise Failed(b"a traceback\nnmt: no such option")
 
-    found = compare_work.in_turn({one: lambda: 1.0, two: fails}, 3)
-    assert found == {"base": [1.0] * 3}
+    assert compare_work.in_turn({one: lambda: 1.0, two: fails}, 3) == {"base": [1.0] * 3}
     assert capsys.readouterr().err == "    head: nmt: no such option\n"
 
 

@@ -1,4 +1,7 @@
-"""The script runs in processes of its own, because it imports another nmt."""
+"""The scripts that time training and translating.
+
+They run in processes of their own: one imports another nmt, one runs as `translate` does.
+"""
 
 import importlib
 import json
@@ -10,6 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+GOLDEN = ROOT / "tests" / "data" / "golden" / "models"
 DTYPE = "float32"
 
 # A kind that only the copy has.
@@ -72,8 +76,13 @@ def test_a_copy_is_measured_with_its_own_kinds(command, copy, options, tmp_path)
     rounds = {kind: len(each["rounds"]) for kind, each in times["updates"][DTYPE].items()}
     assert rounds == {"none": 3, "mine": 3, "mine 2": 3}
     assert str(tmp_path) not in written
-    sizes = {"batch_size": 2, "embedding_size": 4, "state_size": 3, "maxlen": 30}
-    assert times["options"] == sizes  # neither files nor the kind
+    # Neither files nor the kind.
+    assert times["options"] == {
+        "batch_size": 2,
+        "embedding_size": 4,
+        "state_size": 3,
+        "maxlen": 30,
+    }
 
 
 @pytest.mark.slow
@@ -91,3 +100,26 @@ def test_a_folder_without_a_copy_is_refused(tmp_path, monkeypatch, capsys):
         training.parse(["--baseline", str(tmp_path)])
     assert ended.value.code == 2
     assert f"{tmp_path} has no nmt" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_model_and_its_export_translate_alike(tmp_path):
+    shutil.unpack_archive(GOLDEN / "saved_model.zip", tmp_path / "export")
+    ended = run(
+        sys.executable,
+        ROOT / "benchmarks" / "decoding.py",
+        "--model",
+        GOLDEN / "layernorm",
+        "--input",
+        GOLDEN / "test.en",
+        "--saved_model",
+        tmp_path / "export",
+        "--rounds",
+        "1",
+        "--json",
+        tmp_path / "found.json",
+    )
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads((tmp_path / "found.json").read_text())["figures"]["translations"]
+    lines = (GOLDEN / "test.en").read_bytes().count(b"\n")
+    assert found == {"ours": {"equal": lines}, "SavedModel": {"equal": lines}}
