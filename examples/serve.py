@@ -9,6 +9,7 @@ one of these modules can be imported.
 import argparse
 import importlib.util
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -56,6 +57,7 @@ def main():
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it without a traceback
     if error := main():
         print(f"serve.py: {error}", file=sys.stderr)
         sys.exit(2)

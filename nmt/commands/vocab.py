@@ -16,12 +16,15 @@ _NAMED = 5  # characters that a warning names
 def run(arguments: argparse.Namespace) -> None:
     source = arguments.source_dataset
     target = arguments.target_dataset
-    arguments.to.mkdir(parents=True, exist_ok=True)
     options = {name: value for name, value in vars(arguments).items() if name not in _OTHERS}
     # Both are trained before one is written: a training that fails replaces neither.
     texts = [[source, target]] if arguments.joint else [[source], [target]]
     models = [train_sentencepiece(text, arguments.size, **options) for text in texts]
-    for side, text, model in zip(("source", "target"), 2 * texts, 2 * models, strict=False):
+    arguments.to.mkdir(parents=True, exist_ok=True)
+    if arguments.joint:
+        texts *= 2
+        models *= 2
+    for side, text, model in zip(("source", "target"), texts, models, strict=True):
         path = arguments.to / f"{side}.model"
         with atomic_write(path, "wb") as file:
             file.write(model)

@@ -69,7 +69,10 @@ def name_in_layer(
 
 def existing(folder: Path, name: str) -> Path:
     if not (folder / name).is_file():
-        raise UserError(f"{folder} has no {name}; download all files of the model again")
+        raise UserError(
+            f"{folder} has no {name}; download all files again: those of Marian with decoder.yml, "
+            "or those of transformers with config.json"
+        )
     return folder / name
 
 
