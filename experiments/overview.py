@@ -16,7 +16,7 @@ RESULTS = Path(__file__).parent / "results"
 PLANNED = "planned"  # the report of the first preregistration
 PRE_NORM = "multi30k_pre_norm"
 _BENCHMARKS = Path(__file__).parents[1] / "benchmarks" / "results"
-# To judge; the page says so.
+# Tasks whose trainings are too short to judge kinds by, as the page says.
 _TOO_SHORT = (
     "cifar10",
     "draw",

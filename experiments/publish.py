@@ -108,7 +108,7 @@ def main() -> None:
     preregistered = set().union(*(each.corpora for each in PREREGISTRATIONS.values()))
     known = {path.stem for path in CORPORA.glob("*.json")} | set(find_tasks())
     names = sorted(
-        {path.parent.name for path in places} & known - preregistered | PREREGISTRATIONS.keys()
+        ({path.parent.name for path in places} & (known - preregistered)) | PREREGISTRATIONS.keys()
     )
     parser = argparse.ArgumentParser(prog="python -m experiments.publish", description=__doc__)
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""DRAW on binarized MNIST: a recurrent network that draws digits step by step (Ba et al.
+"""DRAW on binarized MNIST: a recurrent network draws digits step by step.
 
-2016, section 6.4).
+Reference: Ba et al. (2016), section 6.4.
 """

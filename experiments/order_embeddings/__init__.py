@@ -1,4 +1,4 @@
-"""Order embeddings of images and captions (Ba et al.
+"""Order embeddings of images and captions.
 
-2016, section 6.1; Zhang & Sennrich 2019, section 6.3).
+Reference: Ba et al. (2016), section 6.1; Zhang & Sennrich (2019), section 6.3.
 """

@@ -1,4 +1,4 @@
-"""An attentive reader that fills gaps in novels (Zhang & Sennrich 2019, section 6.2; Ba et al.
+"""An attentive reader that fills gaps in novels.
 
-2016, section 6.2).
+Reference: Zhang & Sennrich (2019), section 6.2; Ba et al. (2016), section 6.2.
 """

@@ -78,6 +78,8 @@ class LogStore:
         root: The checkout.
     """
 
+    most_memory = 4 << 30  # bytes that trainings may leave behind
+
     def __init__(self, task: str, root: Path = ROOT):
         self.logs = root / "experiments" / "logs" / task
         self.work = root / "runs" / "reproduce" / task
@@ -85,8 +87,6 @@ class LogStore:
         self._memory = memory()  # before the first training
         # Caches the commit of the loaded code, before another one is checked out.
         commit_of_checkout()
-
-    most_memory = 4 << 30  # bytes that trainings may leave behind
 
     def read(self, run: Run) -> dict[str, Any] | None:
         """Returns the log of a training, or `None` if it is not done.
@@ -199,7 +199,6 @@ def provenance() -> dict[str, Any]:
     The logs of the kept reports have the number of cores of the machine.
     """
     import keras  # not at the top, because only trainings need them
-    import numpy as np
     import tensorflow as tf
 
     return {

@@ -1,4 +1,4 @@
-"""Skip-thoughts: sentence vectors that predict the sentences around them (Ba et al.
+"""Skip-thoughts: sentence vectors that predict the sentences around them.
 
-2016, section 6.3).
+Reference: Ba et al. (2016), section 6.3.
 """

@@ -80,7 +80,7 @@ def execute(store: Store, *arguments: str, output: Path | None = None) -> None:
     """Runs Python in the copy.
 
     Args:
-        place: The folders of the corpus.
+        store: The folders of the corpus.
         arguments: Arguments of the interpreter.
         output: File that the output is appended to; `None` for the terminal.
 

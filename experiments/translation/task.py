@@ -63,9 +63,10 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int]
         raise UserError(
             f"--seeds: no condition is trained with the seed {', '.join(map(str, unknown))}"
         )
-    for corpus in corpora:
-        store = Store(corpus.name, root)
-        failed |= {} if so_far else _make(corpus, store, seeds)
+    for each in corpora:
+        failed |= {} if so_far else _make(each, Store(each.name, root), seeds)
+    corpus = corpora[-1]  # those of a plan have one report
+    store = Store(corpus.name, root)
     wrong = [f"{name} failed: {why}" for name, why in failed.items()]
     plan = preregistration_of(corpus.name)
     if plan.report(root, list(failed)) if plan else report(corpus, store, list(failed)):

@@ -114,8 +114,8 @@ def _cells(condition: Condition, done: Sequence[Result], found: Scores) -> dict[
 def differences(one: Result, other: Result) -> str:
     """Returns the options that differ between two trainings, as part of a sentence.
 
-    Their norm, their seed, and what a grid has chosen do not count. It is empty if none does. They
-    are part of a sentence; an empty string if none does.
+    Their norm, their seed, and a learning rate that a grid has chosen do not count. Empty if none
+    differs.
     """
     ours = one.log["options"]
     theirs = other.log["options"]

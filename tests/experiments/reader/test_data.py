@@ -101,8 +101,7 @@ def test_parts_have_novels_of_their_own_and_come_again(novels):
 
 
 def test_ids_are_padding_unknown_gap_entities_and_words(novels):
-    found = read_corpus(str(novels))
-    passages, questions, answers = found.valid
+    passages, questions, answers = read_corpus(str(novels)).valid
     assert questions.min() == PADDING < passages.min()
     assert ((questions == GAP).sum(1) == 1).all() and not (passages == GAP).any()
     assert not (passages == UNKNOWN).any()  # all novels have the same words

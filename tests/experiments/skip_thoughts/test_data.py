@@ -16,8 +16,7 @@ from nmt.errors import UserError
 
 
 def test_sentences_have_ends_and_padding():
-    words = {"the": 3, "day": 4}
-    found = to_ids([["The", "day", "was"], [], ["day"] * 40], words)
+    found = to_ids([["The", "day", "was"], [], ["day"] * 40], {"the": 3, "day": 4})
     assert found[0].tolist() == [3, 4, UNKNOWN, END] + [PADDING] * (LONGEST - 3)
     assert found[1].tolist() == [END] + [PADDING] * LONGEST
     assert found[2].tolist() == [4] * LONGEST + [END]
