@@ -89,10 +89,10 @@ def rms_norm(
     }
     if any(isinstance(t, keras.KerasTensor) for t in (x, scale, offset, gate)):
         return _Symbolic(**options).symbolic_call(x, scale, offset, gate=gate)
-    return _of_any(x, scale, offset, gate, **options)
+    return _normalize_unchecked(x, scale, offset, gate, **options)
 
 
-def _of_any(x, scale, offset, gate, **options):
+def _normalize_unchecked(x, scale, offset, gate, **options):
     x = x if isinstance(x, tensors.NOT_DENSE) else tensors.as_tensor(x)
     return normalize(NormInputs(x, gate, scale, offset), check_tensor("x", x), **options)
 
@@ -128,7 +128,7 @@ class _Symbolic(keras.Operation):
         self._options = {"scale_axis": None, "partial": None, "fused": None, **options}
 
     def call(self, x, scale=None, offset=None, gate=None):
-        return _of_any(x, scale, offset, gate, **self._options)
+        return _normalize_unchecked(x, scale, offset, gate, **self._options)
 
     def get_config(self) -> dict[str, Any]:
         given = {key: value for key, value in self._options.items() if value is not None}

@@ -75,14 +75,14 @@ def trace(
     Of the norms, all over the last axis, the trace has only what comes after the statistic.
     """
     traced = Trace()
-    is_norm = {id(norm) for norm in norms}.__contains__
+    norm_ids = {id(norm) for norm in norms}
     run = on_inputs(
         lambda inputs: [model(inputs, training=mode) for mode in modes], inputs_of(model)
     )
     with contextlib.ExitStack() as stack:
         for _, _, layer in walk(model):
             if not isinstance(layer, keras.Model):
-                stack.enter_context(_recorded(layer, traced, is_norm(id(layer))))
+                stack.enter_context(_recorded(layer, traced, id(layer) in norm_ids))
         concrete = run.get_concrete_function()
     traced.operations = concrete.graph.get_operations()
     traced.outputs = {t.name for t in concrete.outputs}

@@ -19,7 +19,7 @@ from rmsnorm_tf.conversion.model.calls import (
 )
 from rmsnorm_tf.conversion.model.layers import walk
 from rmsnorm_tf.conversion.model.report import Conversion, ConversionReport
-from rmsnorm_tf.conversion.model.snapshot import Others, Snapshot
+from rmsnorm_tf.conversion.model.snapshot import OtherModels, Snapshot
 
 # Sizes of unknown axes and upper ends of integers, to try in turn: a model may need long inputs, or
 # know few words.
@@ -56,7 +56,7 @@ def convert_in_place(
     Raises:
         ValueError: The outputs differ, or the model does not run any more.
     """
-    others = Others(model)
+    others = OtherModels(model)
     check = _Check(model, modes)
     before = Snapshot(model)
     try:
@@ -64,7 +64,7 @@ def convert_in_place(
         is_changed = any(entry.converted for entry in entries)
         if is_changed:
             check.require_outputs(same)
-            others.settle()
+            others.forget_compiled()
     except BaseException:
         before.restore()
         raise
@@ -135,7 +135,7 @@ class _Check:
         return None
 
     def remark(self):
-        """Returns what to say in a report about calls that cannot be compared."""
+        """Returns the suffix "; not checked ..." of report entries, or ""."""
         if not self._why_not:
             return ""
         mode, why = next(iter(self._why_not.items()))

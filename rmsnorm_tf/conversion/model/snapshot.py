@@ -39,7 +39,7 @@ def _containers(layer):
     return [(value, value.copy()) for value in values if type(value) in (list, dict, set)]
 
 
-class Others:
+class OtherModels:
     """Finds the models in this process that have layers of a model.
 
     Keras keeps no list of models, so they are looked for among all objects. `shared` says, for
@@ -80,7 +80,7 @@ class Others:
                         f"{layer.name} is shared with the model {other.name!r}",
                     )
 
-    def settle(self) -> None:
+    def forget_compiled(self) -> None:
         """Drops what all these models compiled, because layers inside them changed."""
         for model in self._models:
             for layer in (model, *(layer for _, _, layer in walk(model))):

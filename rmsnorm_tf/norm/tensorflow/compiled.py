@@ -1,4 +1,9 @@
-"""Chooses and caches the compiled function for an input signature."""
+"""Chooses and caches the compiled function for an input signature.
+
+`compute` makes the signature of its inputs and looks its function up. `_in_graphs` and
+`_in_eager_mode` make that function from the `Passes` of the signature: each pass becomes one
+operation, and `_with_gradient` joins the two, so that the second is the gradient of the first.
+"""
 
 import contextlib
 import functools

@@ -1,6 +1,7 @@
 """Backend helpers for TensorFlow.
 
-`norm.portable` has the same functions for other backends, where all sizes are known.
+`norm.portable` has the same functions for other backends, but `with_sizes_of`: there all sizes are
+known.
 """
 
 import os
