@@ -58,10 +58,10 @@ def main() -> None:
         os.environ.setdefault("TQDM_MININTERVAL", "30")
     command, arguments = parse_arguments()  # in a moment, before TensorFlow is loaded
     _keep_compiled()
-    translated = arguments.model if command == "translate" else None
+    models = arguments.model if command == "translate" else None
     if command == "serve":
-        translated = arguments.models.glob("*/*")
-    tf = load_tensorflow(translated)
+        models = arguments.models.glob("*/*")
+    tf = load_tensorflow(models)
 
     from .training.interruption import exit_with
 

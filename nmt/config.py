@@ -80,9 +80,12 @@ class Config(  # a dataclass begins with the fields of its last base
 
     def _effective(self, *groups: type) -> dict[str, Any]:
         """Returns the options of groups that have an effect."""
-        names = options_of(*groups)
-        fields = [each for each in dataclasses.fields(self) if has_effect(each, self)]
-        return {each.name: getattr(self, each.name) for each in fields if each.name in names}
+        return {
+            each.name: getattr(self, each.name)
+            for group in groups
+            for each in dataclasses.fields(group)
+            if has_effect(each, self)
+        }
 
 
 def options_of(*groups: type) -> list[str]:

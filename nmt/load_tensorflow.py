@@ -15,16 +15,16 @@ from types import ModuleType
 LARGE = 512
 
 
-def load_tensorflow(translated: Iterable[Path] | None = None) -> ModuleType:
+def load_tensorflow(models: Iterable[Path] | None = None) -> ModuleType:
     """Imports TensorFlow, discards what it prints to standard error, and returns it.
 
     Args:
-        translated: The models, directories or exports, of a process that translates. oneDNN is on
+        models: The models, directories or exports, of a process that translates. oneDNN is on
             if one of them is large, else off, unless the environment says otherwise.
     """
     _keep_freed_memory()
-    if translated is not None:
-        switch = "1" if any(map(_is_large, translated)) else "0"
+    if models is not None:
+        switch = "1" if any(map(_is_large, models)) else "0"
         os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", switch)
     # At level 2, TensorFlow prints a line for each program that it loads from the cache.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")

@@ -69,13 +69,13 @@ class System(NamedTuple):
 
 
 def build_system(
-    config: Config, vocabularies: tuple[Path, Path], directory: Path | None = None
+    config: Config, dictionaries: Sequence[str | Path], directory: Path | None = None
 ) -> System:
     """Builds the model of a configuration for two vocabulary files, with initial weights."""
-    source = load_vocabulary(vocabularies[0], config.source_vocab_sizes, directory)
-    target = load_vocabulary(vocabularies[1], config.target_vocab_size, directory)
+    first, second = dictionaries
+    source = load_vocabulary(first, config.source_vocab_sizes, directory)
+    target = load_vocabulary(second, config.target_vocab_size, directory)
     if config.tie_encoder_decoder_embeddings and source.words != target.words:
-        first, second = vocabularies
         raise UserError(
             "--tie_encoder_decoder_embeddings needs the same words with the same ids on both "
             f"sides, but {first} ({source.size} words) and {second} ({target.size} words) differ; "
@@ -96,18 +96,20 @@ def open_system(config: Config, directory: Path, original: Config | None) -> Sys
                 f"{directory} holds a model but no {LAST} to resume from; train in another "
                 "directory"
             )
-        return build_system(config, tuple(map(Path, config.dictionaries)))
+        return build_system(config, config.dictionaries)
     fixed = config.fixed_options()
     changed = [name for name, value in fixed.items() if value != getattr(original, name)]
     if _vocabularies(config, directory) != _vocabularies(original, directory):
         changed.append("dictionaries")  # .json in place of .model, or the reverse
-    values = [f"--{name} {_words(original, name)}, not {_words(config, name)}" for name in changed]
+    values = [
+        f"--{name} {_as_typed(original, name)}, not {_as_typed(config, name)}" for name in changed
+    ]
     _refuse(changed, f"with {'; '.join(values)}", config, directory)
     _refuse_larger(config, directory / LAST)
     return build_system(config, _vocabularies(config, directory), directory)
 
 
-def _words(config: Config, name: str) -> str:
+def _as_typed(config: Config, name: str) -> str:
     """Returns the value of an option as the command line has it."""
     value = getattr(config, name)
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
@@ -147,8 +149,8 @@ def load_system(directory: Path) -> System:
     config = read_config(directory)
     if not (directory / BEST).exists() and (directory / LAST).exists():
         raise UserError(
-            f"{directory} has no model to translate with yet: its training has not validated so "
-            "far; let it reach its first validation, or resume it with a smaller --valid_freq"
+            f"{directory} has no {BEST}: its training has not validated so far, or the file is "
+            "lost; resume it to its next validation, or copy the directory again"
         )
     _refuse_larger(config, directory / BEST)
     system = build_system(config, _vocabularies(config, directory), directory)

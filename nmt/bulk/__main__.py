@@ -72,11 +72,12 @@ def parse(words: list[str]) -> tuple[argparse.Namespace, list[str]]:
         metavar="DIR",
         help="folder for the translations, which get the names of their texts (required)",
     )
-    chunk = "lines that a worker translates, and writes, at a time"
-    add_number(parser, "chunk_lines", int, positive(2000, chunk, 10**9))
-    add_number(parser, "max_bytes", int, positive(4000, "longer lines fail", 10**9))
-    time = "a job ends if the model takes longer for a chunk, or to be loaded"
-    add_number(parser, "model_timeout", int, positive(3600, time, 10**6))
+    for name, default, help, most in (
+        ("chunk_lines", 2000, "lines that a worker translates, and writes, at a time", 10**9),
+        ("max_bytes", 4000, "longer lines fail", 10**9),
+        ("model_timeout", 3600, "a job ends if a chunk, or loading the model, takes longer", 10**6),
+    ):
+        add_number(parser, name, int, positive(default, help, most))
     arguments, rest = parser.parse_known_args(words)
     for last, word in itertools.pairwise(["", *rest]):
         # A word after an option may be its value; Beam knows.

@@ -91,10 +91,7 @@ def add(reports: Iterable[Report]) -> Report:
 
 
 def split(file: BinaryIO, lines: int) -> Iterator[tuple[int, int, int]]:
-    """Yields the bytes and lines before each chunk of a text, and its number of lines:
-
-    `lines`, or the rest.
-    """
+    """Yields the bytes and lines before each chunk of a text, and its number of lines."""
     offset = first = 0
     found = _lines(file, _BLOCK)
     while sizes := [length for _, length in islice(found, lines)]:

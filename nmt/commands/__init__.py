@@ -1,4 +1,4 @@
-"""The commands of `python -m nmt`:
+"""The commands of `python -m nmt`.
 
-`parser.py` declares their options, and the module of a command has `run`.
+`options.py` declares their options, and the module of a command has `run`.
 """

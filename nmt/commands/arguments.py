@@ -14,7 +14,7 @@ from ..decoding.options import DecodingOptions
 
 Arguments = Any  # an argparse.ArgumentParser or a group of its arguments, whose class is private
 
-# Of `DecodingOptions`.
+# Short forms of options of `DecodingOptions`.
 _SHORT = {"batch_size": "-b", "beam_size": "-k", "normalization_alpha": "-n"}
 _ALIKE = 0.7  # similarity of a mistyped option with the right one, as difflib measures it
 
@@ -49,8 +49,16 @@ def add_path(
 
 def add_models(parser: argparse.ArgumentParser, help: str) -> None:
     """Adds the option that names one or more models."""
-    given: dict[str, Any] = {"nargs": "+", "action": "extend", "metavar": "DIR"}
-    add_path(parser, "-m", "--model", required=True, help=help, **given)
+    add_path(
+        parser,
+        "-m",
+        "--model",
+        required=True,
+        help=help,
+        nargs="+",
+        action="extend",
+        metavar="DIR",
+    )
 
 
 def add_number(parser: Arguments, name: str, kind: type, field: Any) -> None:

@@ -12,7 +12,7 @@ from ..storage.files import ORIGIN, atomic_directory, read_inside, read_json
 from ..system import load_system
 from ..training.progress import Progress
 
-# Of a model directory.
+# Files of a model directory that an average keeps.
 _FILES = ("config.json", "versions.json", "files.json", ORIGIN, "source.*", "target.*")
 
 

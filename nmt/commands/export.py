@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..config import Config, read_config
-from ..decoding.options import CONSTANT, CONSTRAINTS, FACTOR, DecodingOptions
+from ..decoding.options import CONSTRAINTS, LENGTH_CONSTANT, LENGTH_FACTOR, DecodingOptions
 from ..errors import UserError
 from ..messages import log
 from ..serving.ctranslate2_model import save_ctranslate2
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> None:
         return
     translator = system.translator(options)
     if arguments.format == "savedmodel_ids":
-        signatures = IdSignatures(vocabularies.source.size, system.model, translator)
+        signatures = IdSignatures(vocabularies.source.size, translator)
     else:
         signatures = Signatures(vocabularies, system.model, translator)
     card |= {"limits": signatures.limits}
@@ -79,7 +79,10 @@ def _describe(
             "beam_size": options.beam_size,
             "normalization_alpha": options.normalization_alpha,
             "longest_translation": options.translation_maxlen
-            or {"times_source_tokens": FACTOR, "plus_tokens": max(CONSTANT, options.min_length)},
+            or {
+                "times_source_tokens": LENGTH_FACTOR,
+                "plus_tokens": max(LENGTH_CONSTANT, options.min_length),
+            },
             **{name: getattr(options, name) for name in CONSTRAINTS},
         },
         "models": [

@@ -47,7 +47,7 @@ def launch_replicas(config: Config, model: Path, count: int) -> None:
     gpus = visible_gpus()
     # A process that is restricted after its start may count all cores first, and threads of several
     # wait for each other. So this one, which waits, takes the share of each that it starts.
-    # macOS and Windows do not tell which cores there are.
+    # macOS does not tell which cores there are.
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     shares = np.array_split(cores, count) if count <= len(cores) else []
     received = []
@@ -82,7 +82,7 @@ def launch_replicas(config: Config, model: Path, count: int) -> None:
         sys.exit(failed if failed > 0 else 128 - failed)
 
 
-def end_with_launcher() -> bool:
+def follow_launcher() -> bool:
     """Returns whether `launch_replicas` started this process.
 
     Then it gets SIGTERM when that is killed, on Linux.

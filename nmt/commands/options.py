@@ -16,7 +16,7 @@ from ..decoding.options import SEARCH
 from .arguments import add_decoding, add_models, add_number, add_option, add_path
 
 _MODELS = "directory of a trained model, or several for an ensemble"
-# Of Unicode normalization in SentencePiece.
+# SentencePiece's rules of Unicode normalization.
 _RULES = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
 
 
@@ -46,8 +46,12 @@ def vocab(parser: argparse.ArgumentParser) -> None:
         default="bpe",
         help="byte-pair encoding or unigram model (default: bpe)",
     )
-    lines = positive(None, "train on N lines of each side, evenly spread; by default, on all", MOST)
-    add_number(parser, "sample_lines", int, lines)
+    add_number(
+        parser,
+        "sample_lines",
+        int,
+        positive(None, "train on N lines of each side, evenly spread; by default, on all", MOST),
+    )
     add_number(
         parser,
         "character_coverage",
@@ -160,8 +164,16 @@ def translate(parser: argparse.ArgumentParser) -> None:
         "--alignments",
         help="write `i-j` for each target token j and the source token i that it attends to most",
     )
-    layer = "layer of a Transformer's decoder that aligns; by default, that of the model"
-    add_number(group, "alignment_layer", int, positive(None, layer, 1000))
+    add_number(
+        group,
+        "alignment_layer",
+        int,
+        positive(
+            None,
+            "layer of a Transformer's decoder that aligns; by default, that of the model",
+            1000,
+        ),
+    )
 
 
 def score(parser: argparse.ArgumentParser) -> None:
@@ -170,8 +182,11 @@ def score(parser: argparse.ArgumentParser) -> None:
     add_path(parser, "-s", "--source", required=True, help="source text")
     add_path(parser, "-t", "--target", required=True, help="its translation")
     add_path(parser, "-o", "--output", help="costs (default: standard output)")
-    words = "write a line of JSON for each pair: its cost, its target tokens and their costs"
-    parser.add_argument("--word_costs", action="store_true", help=words)
+    parser.add_argument(
+        "--word_costs",
+        action="store_true",
+        help="write a line of JSON for each pair: its cost, its target tokens and their costs",
+    )
     add_decoding(parser, "batch_size", "normalization_alpha", "units")
 
 

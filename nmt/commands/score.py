@@ -57,9 +57,9 @@ def _lines(
     """Yields the cost of each pair with the line to write."""
     for chunk in chunks:
         if word_costs:
-            yield from ((each.score, _json(each)) for each in scorer.word_costs(chunk))
+            yield from ((each.score, _json(each)) for each in scorer.token_costs(chunk))
         else:
-            yield from ((cost, f"{cost:.6f}") for cost in scorer.costs(chunk))
+            yield from ((cost, f"{cost:.6f}") for cost in scorer.scores_of(chunk))
 
 
 def _json(words: WordCosts) -> str:

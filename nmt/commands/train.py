@@ -28,7 +28,7 @@ from ..training.trainer import Trainer
 from ..training.update import Update
 from ..training.validation import Measured, describe_divergence, measure
 from .devices import describe_devices
-from .launcher import end_with_launcher, launch_replicas, visible_gpus
+from .launcher import follow_launcher, launch_replicas, visible_gpus
 from .training_texts import read_texts
 
 # Patterns of what a training writes in its directory.
@@ -39,7 +39,7 @@ _WRITTEN = (
 
 
 def run(arguments: argparse.Namespace) -> None:
-    launched = end_with_launcher()
+    launched = follow_launcher()
     config, original = _read_configs(arguments)
     count = 0 if launched else _count_replicas(arguments.processes)
     if count:
@@ -55,8 +55,11 @@ def run(arguments: argparse.Namespace) -> None:
 def _read_configs(arguments: argparse.Namespace) -> tuple[Config, Config | None]:
     """Reads the configuration to train with, and that of a training to resume, if there is one."""
     options = read_options(arguments.config) if arguments.config else {}
-    own = ("model", "config", "processes")
-    options |= {name: value for name, value in vars(arguments).items() if name not in own}
+    options |= {
+        name: value
+        for name, value in vars(arguments).items()
+        if name not in ("model", "config", "processes")
+    }
     has_training = (arguments.model / LAST).exists()
     return make_config(options), read_config(arguments.model) if has_training else None
 
@@ -101,7 +104,11 @@ def _train(config: Config, original: Config | None, directory: Path, replicas: R
     update = Update(system.model, config, replicas)
     update.trace()
     trainer = Trainer(update, directory, system.fingerprint)
-    notes = _resuming(config, original, directory) if original else _reload(trainer, update, system)
+    notes = (
+        _resuming(config, original, trainer.progress.update)
+        if original
+        else _reload(trainer, update, system)
+    )
     # Not before: a refused training changes nothing in its directory.
     with messages_in(directory / "train.log") if replicas.is_chief else contextlib.nullcontext():
         for note in notes:
@@ -113,7 +120,7 @@ def _train(config: Config, original: Config | None, directory: Path, replicas: R
         validate = _validator(system, valid)
         digests = file_digests(config, cache)
         if replicas.count > 1:
-            _share(update, trainer, data, digests)
+            _synchronize(update, trainer, data, digests)
         if replicas.is_chief:
             save_system(system, directory, digests)
         try:
@@ -135,16 +142,17 @@ def _refuse_outside_links(directory: Path) -> None:
             path_inside(path, directory)
 
 
-def _resuming(config: Config, original: Config, directory: Path) -> list[str]:
-    """Describes what changes when a training is resumed."""
-    notes = [
+def _resuming(config: Config, original: Config, update: int) -> list[str]:
+    """Describes where a training is resumed, and what changes."""
+    notes = [f"resumes after update {update}"]
+    notes += [
         f"resuming with --{name} {getattr(config, name)}; it was {getattr(original, name)}"
         for name in CHANGEABLE
         if getattr(config, name) != getattr(original, name)
     ]
     if config.reload:
         notes.append(
-            f"note: goes on with the training in {directory}; --reload has an effect only at its "
+            "note: goes on with the training in the directory; --reload has an effect only at its "
             "start"
         )
     return notes
@@ -174,10 +182,12 @@ def _validator(system: System, valid: ValidationData) -> Callable[[], Measured]:
         lines = translator.lines(sources, prefixes=valid.prefixes)
         return [(line.texts[0], line.cut[0]) for line in lines]
 
-    return functools.partial(measure, scorer.costs_of_ids, valid, translate, config)
+    return functools.partial(measure, scorer.scores_of_ids, valid, translate, config)
 
 
-def _share(update: Update, trainer: Trainer, data: TrainingData, digests: dict[str, list]) -> None:
+def _synchronize(
+    update: Update, trainer: Trainer, data: TrainingData, digests: dict[str, list]
+) -> None:
     """Checks that all processes train alike, and copies the chief's weights to them."""
     config = update.config
     update.replicas.require_same(

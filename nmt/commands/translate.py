@@ -44,8 +44,7 @@ def run(arguments: argparse.Namespace) -> None:
     translator = system.translator(options)
     aligner = None
     if aligns:
-        source = system.vocabularies.source
-        aligner = Aligner(source, system.model, options.batch_size, arguments.alignment_layer)
+        aligner = Aligner(system.model, options.batch_size, arguments.alignment_layer)
     numbers = collections.defaultdict(list)  # of the lines with a note, from 1
     with contextlib.ExitStack() as files:
         text = files.enter_context(open_input(arguments.input))

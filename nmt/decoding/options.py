@@ -13,10 +13,10 @@ from typing import Any
 from ..config_fields import MOST, between, choice, mistakes, only_with, option, positive
 from ..errors import UserError
 
-# The longest translation of a source: FACTOR times its tokens, plus CONSTANT. docs/nmt.md has the
-# measurement.
-FACTOR = 3
-CONSTANT = 20
+# The longest translation of a source: LENGTH_FACTOR times its tokens, plus LENGTH_CONSTANT.
+# docs/nmt.md has the measurement.
+LENGTH_FACTOR = 3
+LENGTH_CONSTANT = 20
 CONSTRAINTS = ("min_length", "suppress_unknown", "no_repeat_ngram")  # options that forbid words
 # Options that choose translations.
 SEARCH = (
@@ -48,7 +48,7 @@ class DecodingOptions:
     translation_maxlen: int | None = between(
         None,
         "longest translation, in tokens; by default "
-        f"{FACTOR} times those of the source plus {CONSTANT}",
+        f"{LENGTH_FACTOR} times those of the source plus {LENGTH_CONSTANT}",
         1,
         10_000,
     )
@@ -117,7 +117,7 @@ class DecodingOptions:
         """Returns the longest translations, in tokens, of sources of these lengths."""
         if self.translation_maxlen:
             return lengths * 0 + self.translation_maxlen
-        return lengths * FACTOR + max(CONSTANT, self.min_length)
+        return lengths * LENGTH_FACTOR + max(LENGTH_CONSTANT, self.min_length)
 
 
 def limit_conflicts(config: Any) -> Iterator[str]:

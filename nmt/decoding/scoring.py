@@ -10,7 +10,7 @@ import tensorflow as tf
 from ..errors import UserError
 from ..model.contract import Decodable
 from ..text.batches import LONGEST, pad, ragged, rows_of
-from ..text.vocabulary import END, Vocabularies, Vocabulary
+from ..text.vocabulary import END, Vocabularies
 from .batch_parallel import map_batches
 from .options import DecodingOptions
 from .translator import Line
@@ -55,12 +55,12 @@ class Scorer:
         costs = tf.reduce_sum(self._word_costs(source, target), 1)
         return costs / lengths**self._options.normalization_alpha
 
-    def costs(self, pairs: Sequence[tuple[bytes, bytes]]) -> np.ndarray:
-        """Returns the score of each pair, `[batch]`; see `costs_of_ids`."""
-        return self.costs_of_ids(*self._rows(pairs))
+    def scores_of(self, pairs: Sequence[tuple[bytes, bytes]]) -> np.ndarray:
+        """Returns the score of each pair, `[batch]`; see `scores_of_ids`."""
+        return self.scores_of_ids(*self._rows(pairs))
 
-    def word_costs(self, pairs: Sequence[tuple[bytes, bytes]]) -> list[WordCosts]:
-        """Returns the costs of the tokens of each pair; see `costs_of_ids`."""
+    def token_costs(self, pairs: Sequence[tuple[bytes, bytes]]) -> list[WordCosts]:
+        """Returns the costs of the tokens of each pair; see `scores_of_ids`."""
         source, target = self._rows(pairs)
         found = []
         for ids, costs in zip(target, self._costs_of_words(source, target), strict=True):
@@ -69,7 +69,7 @@ class Scorer:
             found.append(WordCosts(self._score(costs), tokens, costs.tolist()))
         return found
 
-    def costs_of_ids(self, *sides: Sequence[np.ndarray]) -> np.ndarray:
+    def scores_of_ids(self, *sides: Sequence[np.ndarray]) -> np.ndarray:
         """Returns the score of each pair of ids: inf if a side has more than `LONGEST`, NaN if the
         weights overflow.
         """
@@ -103,9 +103,7 @@ class Scorer:
 class Aligner:
     """Aligns translations with their sources."""
 
-    def __init__(
-        self, source: Vocabulary, model: Decodable, sentences: int, layer: int | None = None
-    ):
+    def __init__(self, model: Decodable, sentences: int, layer: int | None = None):
         if not hasattr(model, "attention"):
             raise UserError("an ensemble has an attention for each model; give -m one to align")
         layers = getattr(model, "attention_layers", 1)
@@ -115,7 +113,6 @@ class Aligner:
                 "give another, or leave it out"
             )
         given = {"layer": layer} if layer and layers > 1 else {}
-        self._vocabulary = source
         self._sentences = sentences
         attention = functools.partial(model.attention, **given)
         self._attention = tf.function(attention, reduce_retracing=True, autograph=False)
@@ -125,9 +122,7 @@ class Aligner:
         line in pieces.
         """
         whole = [line for line in lines if len(line.pieces) == 1]
-        sources = rows_of(
-            self._vocabulary.encode(tf.constant([line.pieces[0] for line in whole], tf.string))
-        )
+        sources = [line.pieces[0] for line in whole]
         targets = [np.array(line.words[0], np.int32) for line in whole]
 
         def align(numbers: np.ndarray) -> list[str]:

@@ -46,7 +46,7 @@ class Line(NamedTuple):
     scores: list[float]
     words: list[list[int]]  # ids of the best one without their end, for each piece
     cut: list[bool]  # whether the limit of its length ended each of them, in a piece at least
-    pieces: list[bytes]  # of the line; several if it was too long to be translated at once
+    pieces: list[np.ndarray]  # source ids; several if it was too long to be translated at once
     unknown: bool  # whether half of its tokens or more are unknown words
     unknown_prefix: bool  # whether what the translations begin with has unknown words
 
@@ -84,7 +84,7 @@ class Translator(tf.Module):
         self.options = options
 
     def refresh(self) -> None:
-        """Computes what depends on the weights of the model again."""
+        """Computes again what every step of decoding reads."""
         weights = tf.nest.flatten(self._compute_step_weights())
         for variable, weight in zip(self._step_weights, weights, strict=True):
             variable.assign(weight)
@@ -226,10 +226,11 @@ class Translator(tf.Module):
         ends = [text + b" " for text in texts] if self.options.units else texts
         joined = join_translations(found, ends, self.options.normalization_alpha)
         translations, scores, words, cut = map(list, zip(*joined, strict=True))
-        ids = np.concatenate([piece.ids for piece in pieces])
-        unknown = np.isin(ids, self._source_vocabulary.unknowns).sum() * 2 >= max(len(ids), 1)
+        ids = [piece.ids for piece in pieces]
+        unknown = np.isin(np.concatenate(ids), self._source_vocabulary.unknowns)
+        is_unknown = bool(unknown.sum() * 2 >= max(len(unknown), 1))
         unknown_prefix = np.isin(pieces[0].prefix, self._target_vocabulary.unknowns).any()
-        return Line(translations, scores, words[0], cut, texts, bool(unknown), bool(unknown_prefix))
+        return Line(translations, scores, words[0], cut, ids, is_unknown, bool(unknown_prefix))
 
 
 def join_translations(

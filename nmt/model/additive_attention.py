@@ -95,8 +95,7 @@ def _energies(projected: tf.Tensor, query: tf.Tensor, to_score: tf.Tensor):
     hidden = tf.tanh(projected + query[:, tf.newaxis])
 
     def gradient(d_energies):
-        # Compute tanh again, and sum over time by products: on a CPU, XLA vectorizes no such sum of
-        # unknown length.
+        # Sum over time by products: on a CPU, XLA vectorizes no sum of unknown length.
         hidden = tf.tanh(projected + query[:, tf.newaxis])
         slope = 1.0 - hidden * hidden
         column = tf.squeeze(to_score, -1)

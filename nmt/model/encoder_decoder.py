@@ -11,8 +11,8 @@ from .forward_pass import ForwardPass, affine, over_rows
 
 
 class EncoderDecoder(keras.Model):
-    """A `contract.TranslationModel`, where its shapes are, whose decoder ends with a table of
-    words.
+    """Implements `contract.TranslationModel`, which documents the shapes, for a decoder that ends
+    with a table of words.
 
     A subclass has `encode`, `first_word`, `_hidden`, which returns the input of the output layer
     for every target word, and the classes of its parts, `_encoder` and `_decoder`. A decoder has

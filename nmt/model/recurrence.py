@@ -114,7 +114,15 @@ class _Recurrence:
     def backwards(self, *d_states: tf.Tensor, variables=()):
         """Returns the gradients of all arguments, and of the other variables that the step uses."""
         transposed = [tf.linalg.matrix_transpose(factor) for factor in self._factors]
-        before = [self._before(*pair) for pair in zip(self._start, self._states, strict=True)]
+        before = [
+            tf.concat(
+                [states[1:], start[tf.newaxis]]
+                if self._reverse
+                else [start[tf.newaxis], states[:-1]],
+                0,
+            )
+            for start, states in zip(self._start, self._states, strict=True)
+        ]
         summed = [*self._constants, *variables]
 
         def body(i, d_state, d_summed, arrays):
@@ -154,12 +162,6 @@ class _Recurrence:
         d_variables = d_summed[len(self._constants) :]
         gradients = [*d_inputs, *d_start, *d_constants, *d_weights, *d_biases]
         return (gradients, d_variables) if variables else gradients
-
-    def _before(self, start: tf.Tensor, states: tf.Tensor) -> tf.Tensor:
-        return tf.concat(
-            [states[1:], start[tf.newaxis]] if self._reverse else [start[tf.newaxis], states[:-1]],
-            0,
-        )
 
     def _row(self, factor: tf.Tensor, side: int) -> tf.Tensor:
         """Returns zeros of the shape of a product's input (side -2) or result (-1)."""

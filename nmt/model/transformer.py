@@ -104,8 +104,9 @@ class Decoder(Block):
         for each, source in zip(self.stack[: layer - 1], memory.source, strict=False):
             own = each.attention.projections
             x, _ = each(x, sizes, bias, own, source, memory.bias, forward=forward)
-        last = layer - 1
-        return self.stack[last].source_weights(x, sizes, bias, memory.source[last], memory.bias)
+        return self.stack[layer - 1].source_weights(
+            x, sizes, bias, memory.source[layer - 1], memory.bias
+        )
 
     def call(self, words: tf.Tensor, *, memory: Memory, forward: ForwardPass) -> tf.Tensor:
         """Returns the input of the output layer for the next words, `[batch, time, units]`."""

@@ -1,7 +1,6 @@
 """Imports Nematus's checkpoints, v0.3 to master: the weights, without the optimizer's state."""
 
 import glob
-import os
 import re
 import shutil
 from collections.abc import Collection
@@ -196,7 +195,7 @@ def _read_arrays(checkpoint: Path) -> dict[str, np.ndarray]:
         if not path.is_file():  # reading a pipe would never end
             raise UserError(f"{path} is not a regular file; copy the checkpoint again")
     try:
-        reader = tf.train.load_checkpoint(os.fspath(checkpoint))
+        reader = tf.train.load_checkpoint(str(checkpoint))
         names = reader.get_variable_to_shape_map()
         return {name: reader.get_tensor(name) for name in names if not _NO_WEIGHT.fullmatch(name)}
     # The reader raises no type of its own.

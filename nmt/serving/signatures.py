@@ -17,7 +17,6 @@ SENTENCES = 128  # limit of the sentences in a slice
 WEIGHTS = 2**20
 _LIMITS = {"sentence_tokens": LONGEST, "slice_sentences": SENTENCES, "slice_tokens": TOKENS}
 _PAIRS = [tf.TensorSpec([None], tf.string, name=name) for name in ("sources", "targets")]
-_PREFIXES = tf.TensorSpec([None], tf.string, name="prefixes")
 
 Tensors = tuple[tf.Tensor | tf.RaggedTensor, ...]
 
@@ -41,7 +40,6 @@ class Signatures(tf.Module):
         self._scorer = Scorer(vocabularies, model, translator.options)
         self._attend = getattr(model, "attention", None)
         self._translator = translator
-        self._options = translator.options
         if self._attend:  # an attribute, since a SavedModel gets every tf.function of the object
             self.attention = tf.function(self._attention, input_signature=_PAIRS, autograph=False)
 
@@ -72,7 +70,10 @@ class Signatures(tf.Module):
         """
         return _best(*self._translate(sources))
 
-    @tf.function(input_signature=[_PAIRS[0], _PREFIXES], autograph=False)
+    @tf.function(
+        input_signature=[_PAIRS[0], tf.TensorSpec([None], tf.string, name="prefixes")],
+        autograph=False,
+    )
     def with_prefix(self, sources: tf.Tensor, prefixes: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns what `serve` does, of translations that begin with `prefixes` `[batch]`.
 
@@ -119,7 +120,10 @@ class Signatures(tf.Module):
     def tokens(self, sources: tf.Tensor) -> dict[str, tf.Tensor]:
         """Counts the tokens that are read of each source and that its translation may have."""
         lengths = tf.cast(self._translator.encode(sources)[0].row_lengths(), tf.int32)
-        return {"source_tokens": lengths, "translation_tokens": self._options.limits(lengths)}
+        return {
+            "source_tokens": lengths,
+            "translation_tokens": self._translator.options.limits(lengths),
+        }
 
     def _attention(self, sources: tf.Tensor, targets: tf.Tensor) -> dict[str, tf.Tensor]:
         """Returns how much the model attends to each source token when it predicts each target
@@ -161,7 +165,7 @@ class Signatures(tf.Module):
     def _translate(self, sources: tf.Tensor, prefixes: tf.Tensor | None = None) -> Tensors:
         ids, source_cut = self._translator.encode(sources)
         inputs = (ids,) if prefixes is None else (ids, self._target_vocabulary.encode(prefixes))
-        beam = self._options.hypotheses
+        beam = self._translator.options.hypotheses
         nothing = (tf.fill([0, beam], ""), tf.zeros([0, beam]), tf.fill([0, beam], value=False))
 
         def translate(rows: tf.RaggedTensor, begun: tf.RaggedTensor | None = None) -> Tensors:
@@ -197,7 +201,7 @@ class IdSignatures(tf.Module):
 
     limits: ClassVar[dict[str, int]] = _LIMITS
 
-    def __init__(self, source_words: int, model: Decodable, translator: Translator):
+    def __init__(self, source_words: int, translator: Translator):
         super().__init__()
         self._size = source_words
         self._options = translator.options

@@ -22,7 +22,7 @@ from filelock import FileLock, Timeout
 
 from ..errors import UserError
 from ..messages import log
-from .files import atomic_directory, temporary_path, write_json
+from .files import atomic_directory, read_json, temporary_path, write_json
 
 _WAIT = 5  # seconds until a process says that it waits for another one
 _FRESH = 2 * 10**9  # nanoseconds in which a file may change again without a change of its times
@@ -185,10 +185,8 @@ def _state(path: Path) -> list[int]:
 
 def _read_json(path: Path) -> dict[str, Any]:
     """Returns the object in a file; an empty one if it is missing or damaged."""
-    with contextlib.suppress(OSError, ValueError):
-        content = json.loads(path.read_bytes())
-        if isinstance(content, dict):
-            return content
+    with contextlib.suppress(UserError):
+        return read_json(path)
     return {}
 
 

@@ -1,6 +1,5 @@
 """Pads sentence pairs to matrices of token ids, and groups sentences by length."""
 
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -45,7 +44,7 @@ def pad_rows(rows: Sequence[np.ndarray], width: int) -> tuple[np.ndarray, np.nda
     return ids, (positions <= lengths).astype(np.float32)
 
 
-def cut_batches(lengths: np.ndarray, sentences: int, tokens: int = TOKENS) -> Iterator[np.ndarray]:
+def cut_batches(lengths: np.ndarray, sentences: int, tokens: int) -> Iterator[np.ndarray]:
     """Yields the numbers of the items of each batch, the longest first.
 
     Args:
@@ -62,9 +61,8 @@ def cut_batches(lengths: np.ndarray, sentences: int, tokens: int = TOKENS) -> It
 
 
 def rows_of(ids: tf.RaggedTensor) -> list[np.ndarray]:
-    flat = ids.flat_values.numpy()
-    splits = ids.row_splits.numpy()
-    return [flat[start:end] for start, end in itertools.pairwise(splits)]
+    """Returns the ids of each row, `[batch, (tokens)]`."""
+    return np.split(ids.flat_values.numpy(), ids.row_splits.numpy()[1:])[:-1]
 
 
 def ragged(rows: Sequence[np.ndarray]) -> tf.RaggedTensor:

@@ -85,11 +85,11 @@ class TrainingData:
         self._buckets, (self.empty, self.too_long, self.unlike) = self._members(rows, drawn)
         self.used = sum(len(members) for _, members in self._buckets)
         if not self.used:
-            prefixes = ", prefixes included" if any(map(len, self._prefixes)) else ""
+            counted = ", prefixes included" if any(map(len, self._prefixes)) else ""
             ratio = f" and lengths within --max_length_ratio {config.max_length_ratio}"
             raise UserError(
                 f"none of the {self.pairs} sentence pairs has 1 to {config.maxlen} tokens on both "
-                f"sides{prefixes}{ratio if self.unlike else ''}; give other texts or a larger "
+                f"sides{counted}{ratio if self.unlike else ''}; give other texts or a larger "
                 f"{'--max_length_ratio' if self.unlike else '--maxlen'}"
             )
         tokens = config.token_batch_size

@@ -25,7 +25,7 @@ _UNKNOWN_PENALTY = 10.0  # of SentencePiece, below the least score
 _PIECE = sentencepiece_model_pb2.ModelProto.SentencePiece
 
 
-class Drawing:
+class SubwordSampler:
     """Draws segmentations with a SentencePiece model, of which it gets the content of the file."""
 
     def __init__(self, model: bytes):
@@ -54,7 +54,7 @@ class Drawing:
         )
         is_bpe = proto.trainer_spec.model_type == proto.trainer_spec.BPE
         self._draw: Callable[[str, float, random.Random], list[str]] = (
-            self._merged if is_bpe else self._paths
+            self._merged if is_bpe else self._sampled
         )
         self._word = functools.lru_cache(_REMEMBERED)(self._ids_of_word)
 
@@ -129,17 +129,17 @@ class Drawing:
             propose(left, after[left])
         return [symbol for symbol in symbols if symbol]
 
-    def _paths(self, word: str, alpha: float, generator: random.Random) -> list[str]:
+    def _sampled(self, word: str, alpha: float, generator: random.Random) -> list[str]:
         """Draws a segmentation of what is between symbols that are never split."""
         units: list[str] = []
         for fixed, group in itertools.groupby(
             self._symbols.findall(word), self._fixed.__contains__
         ):
             symbols = list(group)
-            units += symbols if fixed else self._path("".join(symbols), alpha, generator)
+            units += symbols if fixed else self._sample_unigrams("".join(symbols), alpha, generator)
         return units
 
-    def _path(self, word: str, alpha: float, generator: random.Random) -> list[str]:
+    def _sample_unigrams(self, word: str, alpha: float, generator: random.Random) -> list[str]:
         """Draws a segmentation with a probability in proportion to the power `alpha` of that of the
         unigram model.
 

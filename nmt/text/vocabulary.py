@@ -23,7 +23,7 @@ from sentencepiece.sentencepiece_model_pb2 import ModelProto
 from ..concurrency import ProcessPool
 from ..errors import UserError
 from ..storage.files import read_inside
-from .segmentation import Drawing
+from .segmentation import SubwordSampler
 
 END = 0
 _SPECIAL = ("eos", "UNK")  # names of the ids 0 and 1 in Nematus v0.3
@@ -75,7 +75,7 @@ class SentencePieceVocabulary(tf.Module):
         self.size = len(self._pieces)
         self.unknowns = (self.unknown,)
         self._keeps_ids = self._ids.tolist() == list(range(self.size))
-        self._drawing = ProcessPool("splits text at random", Drawing, model)
+        self._drawing = ProcessPool("splits text at random", SubwordSampler, model)
         # A SavedModel shares one tokenizer among all of the same name, so the name identifies the
         # model.
         name = f"sentencepiece_{self.digest}"

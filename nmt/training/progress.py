@@ -103,10 +103,11 @@ class Progress:
         )
 
     def ranked_by(self, metric: str, tokenizer: str, search: str) -> "Progress":
-        """Returns the progress with this ranking of validations. If it is another one, it begins
-        with the next.
+        """Returns the progress ranked by this metric, tokenizer and search.
 
-        The loss depends neither on the tokenizer nor on the search, and chrF not on the tokenizer.
+        If they differ from those so far, earlier validations are not ranked any more, and bad ones
+        are counted anew. The loss depends neither on the tokenizer nor on the search, and chrF not
+        on the tokenizer.
         """
         same = {
             "bleu": (self.tokenizer, self.search) == (tokenizer, search),

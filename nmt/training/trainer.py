@@ -70,8 +70,10 @@ class Trainer:
         update = self.progress.update
         last, option = self.last_update(data)
         if update > last or 0 < self.progress.begin == update == last:
-            made = f"this training has made {update} updates"
-            raise UserError(f"{made}, and {option} ends it at {last}; give a larger one")
+            raise UserError(
+                f"this training has made {update} updates, and {option} ends it at {last}; give a "
+                "larger one"
+            )
 
     def train(self, data: TrainingData, validate: Callable[[], Measured]) -> str:
         """Trains until a limit of the configuration is reached, and returns which.

@@ -16,12 +16,9 @@ from .optimizer import Adam
 from .replicas import Replicas
 
 _RESERVED_BYTES = 2**31  # more than most updates need
-_EARLY = (
-    9.0  # after update t, the share of the newest weights is at least 9 / (t + 9), as in Marian
-)
-_IDS = tf.TensorSpec([None, None], tf.int32)
-_MASK = tf.TensorSpec([None, None], tf.float32)
-_BATCH = Batch(_IDS, _MASK, _IDS, _MASK)
+# After update t, the share of the newest weights is at least 9 / (t + 9), as in Marian.
+_EARLY = 9.0
+_BATCH = Batch(*(tf.TensorSpec([None, None], dtype) for dtype in (tf.int32, tf.float32) * 2))
 
 Gradient = tf.Tensor | tf.IndexedSlices
 
@@ -123,11 +120,10 @@ class Update:
         self._optimizer.rate.factor.assign(factor)
 
     def trace(self) -> None:
-        """Traces the function of a batch. Its names count what was made before, and the cache of
-        XLA compares names.
+        """Traces the gradients.
 
-        So trace at the same point of every training: before its weights are loaded, or anything
-        depends on its texts.
+        The names of operations count what was made before, and the cache of XLA compares them. So
+        trace at the same point of every training: before its weights or texts are read.
         """
         self._gradients.get_concrete_function()
 

@@ -209,7 +209,7 @@ def test_any_line_gives_one_line_and_does_not_affect_others(run, compiled, rando
         np.testing.assert_allclose(
             next(float(beam[2]) for beam in beams if beam[0] == str(number)), cost, rtol=1e-4
         )
-        np.testing.assert_allclose(costs[number], scorer.costs([(line, line)])[0], rtol=1e-4)
+        np.testing.assert_allclose(costs[number], scorer.scores_of([(line, line)])[0], rtol=1e-4)
     assert np.flatnonzero(np.isinf(costs)).tolist() == [7]
 
 

@@ -13,12 +13,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...errors import UserError
 from .connection import Connection
-from .limits import Refused, refusal
+from .limits import CLOSE, Refused, respond_refused
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]+)(:[0-9]*)?")
 _HEALTH = ("/healthz", "/readyz")  # paths that are always answered
 _OPEN = ("/", *_HEALTH)  # paths that need no key
-_CLOSE = {"Connection": "close"}
 
 
 @dataclass(frozen=True)
@@ -74,10 +73,10 @@ class AccessMiddleware:
                     raise Refused(
                         503,
                         "too many requests are in progress; try again later",
-                        _CLOSE | {"Retry-After": "1"},
+                        CLOSE | {"Retry-After": "1"},
                     )
             except Refused as refused:
-                return await (await refusal(None, refused))(scope, receive, send_if_open)
+                return await (await respond_refused(None, refused))(scope, receive, send_if_open)
             await self._app(scope, receive, send_if_open)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
@@ -89,7 +88,7 @@ class AccessMiddleware:
             raise Refused(
                 400,
                 "the length or the target of the request can be read in two ways; send only one",
-                _CLOSE,
+                CLOSE,
             )
         host = headers.get("host")
         if host is not None and not self._knows(host):
@@ -97,7 +96,7 @@ class AccessMiddleware:
                 403,
                 f"this service does not answer for the host {host[:100]!r}; --allowed_hosts names "
                 "more",
-                _CLOSE,
+                CLOSE,
             )
         scheme, _, given = headers.get("authorization", "").partition(" ")
         brought = given.strip().encode() if scheme.lower() == "bearer" else b""

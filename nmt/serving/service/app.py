@@ -25,17 +25,16 @@ from starlette.routing import Route
 from . import rest
 from .access import Access, AccessMiddleware
 from .batcher import SECONDS, Batcher
-from .limits import Answer, Budget, Limits, Refused, queue_is_full, refusal
+from .limits import CLOSE, Answer, Budget, Limits, Refused, queue_is_full, respond_refused
 from .loaded_model import Arrays, LoadedModel, describe
 from .page import page
 from .store import Served, Store
 
 _LOOK_EVERY = 1.0  # seconds between two looks for new versions
 _LARGE = 10_000  # bytes of a request, or values of a response, that are handled in a thread
-_LONGEST_REST = 0.05  # seconds
+_LONGEST_PAUSE = 0.05  # seconds
 # A body that is refused is read to this many times the limit: the client gets the answer, no reset.
 _READ_REFUSED = 8
-_CLOSE = {"Connection": "close"}
 disable_created_metrics()
 # The label `model` is the name of a loaded model, or empty.
 _REQUESTS = Counter("nmt_requests", "Requests to predict, by HTTP status", ("model", "status"))
@@ -88,7 +87,7 @@ class Service:
             ]
         app = Starlette(
             routes=routes,
-            exception_handlers={Refused: refusal, Exception: _say_failed},
+            exception_handlers={Refused: respond_refused, Exception: _say_failed},
             lifespan=self._lifespan,
         )
         self.app = AccessMiddleware(app, access)
@@ -198,10 +197,14 @@ class Service:
         self, request: Request, body: bytes, model: LoadedModel, end: float
     ) -> tuple[Response, int]:
         """Returns the response to a request, and its number of rows."""
-        prediction = await self._aside(len(body), rest.parse, body, model, self._limits)
+        prediction = await self._in_thread_if_large(
+            len(body), rest.parse, body, model, self._limits
+        )
         signature = prediction.signature
         if len(body) > _LARGE:
-            cost = await self._aside(len(body), model.cost, signature, prediction.inputs)
+            cost = await self._in_thread_if_large(
+                len(body), model.cost, signature, prediction.inputs
+            )
         else:  # TensorFlow may be busy with other inputs, so the event loop does not wait for it
             cost = await asyncio.get_running_loop().run_in_executor(
                 self._counting, model.cost, signature, prediction.inputs
@@ -214,10 +217,10 @@ class Service:
                 "split it, or start the service with a larger --tokens",
             )
         work = self._batcher.run(signature, prediction.inputs, prediction.rows)
-        outputs = await self._until(work, request, end - time.monotonic())
+        outputs = await self._compute_in_time(work, request, end - time.monotonic())
         values = sum(array.size for array in outputs.values())
         rows = prediction.rows if prediction.by_row else None
-        content = await self._aside(values, rest.render, outputs, rows)
+        content = await self._in_thread_if_large(values, rest.render, outputs, rows)
         return Answer(content, self._unread), prediction.rows
 
     async def _body(self, request: Request, take: Callable[[int], None]) -> bytes:
@@ -237,9 +240,9 @@ class Service:
         except ClientDisconnect:
             raise Refused(499, "the client left") from None
         except (asyncio.TimeoutError, TimeoutError):
-            raise Refused(408, "the body of the request did not arrive in time", _CLOSE) from None
+            raise Refused(408, "the body of the request did not arrive in time", CLOSE) from None
         if coding == "gzip":
-            body = await self._aside(limit, rest.unpack, body, limit)
+            body = await self._in_thread_if_large(limit, rest.unpack, body, limit)
             take(len(body))
         return body
 
@@ -266,10 +269,10 @@ class Service:
             raise queue_is_full()
         return b"".join(parts)
 
-    async def _until(self, work: Coroutine, request: Request, seconds: float) -> Arrays:
+    async def _compute_in_time(self, work: Coroutine, request: Request, seconds: float) -> Arrays:
         """Returns the outputs; raises `Refused` if the time ends or the client leaves before."""
         computing = asyncio.ensure_future(work)
-        leaving = asyncio.ensure_future(_left(request))
+        leaving = asyncio.ensure_future(_until_client_leaves(request))
         both = {computing, leaving}
         try:
             await asyncio.wait(both, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
@@ -287,16 +290,18 @@ class Service:
                 task.cancel()
             await asyncio.wait(both)
 
-    async def _aside(self, size: int, function: Callable[..., Result], *arguments: Any) -> Result:
+    async def _in_thread_if_large(
+        self, size: int, function: Callable[..., Result], *arguments: Any
+    ) -> Result:
         """Returns the result of a function. Large work is done in a thread, so others go on."""
         if size <= _LARGE:
             return function(*arguments)
         return await asyncio.get_running_loop().run_in_executor(
-            self._large, _with_rest, function, *arguments
+            self._large, _then_pause, function, *arguments
         )
 
 
-def _with_rest(function: Callable[..., Result], *arguments: Any) -> Result:
+def _then_pause(function: Callable[..., Result], *arguments: Any) -> Result:
     """Returns the result of a function after a pause as long as its work: the event loop, which
     stands still whenever it lets this thread run, gets half of the time.
     """
@@ -304,10 +309,10 @@ def _with_rest(function: Callable[..., Result], *arguments: Any) -> Result:
     try:
         return function(*arguments)
     finally:
-        time.sleep(min(_LONGEST_REST, time.thread_time() - begun))
+        time.sleep(min(_LONGEST_PAUSE, time.thread_time() - begun))
 
 
-async def _left(request: Request) -> None:
+async def _until_client_leaves(request: Request) -> None:
     """Returns when the client closes the connection."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

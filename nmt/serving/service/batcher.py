@@ -199,7 +199,7 @@ class Batcher:
                         await self._compute([piece])
                 return
             if not pieces[0].result.done():
-                pieces[0].result.set_exception(_refusal(error))
+                pieces[0].result.set_exception(_refused_by_model(error))
             return
         for piece, result in zip(pieces, results, strict=True):
             if not piece.result.done():  # else its caller has left
@@ -238,7 +238,7 @@ def _sizes(array: np.ndarray) -> np.ndarray:
     return sizes.reshape(len(array), math.prod(array.shape[1:])).sum(1)
 
 
-def _refusal(error: Exception) -> Refused:
+def _refused_by_model(error: Exception) -> Refused:
     if isinstance(error, tf.errors.InvalidArgumentError):
         # The message of an assertion in the graph, without the traceback that follows it.
         said = error.message.partition("assertion failed: [")[2].partition("]")[0]

@@ -108,20 +108,20 @@ class _Parser(h11.Connection):
 class _Flow(FlowControl):
     """Pauses reading for a time, which uvicorn cannot shorten."""
 
-    _rests = False
+    _is_paused = False
 
     def resume_reading(self) -> None:
         self.read_paused = False
-        if not self._rests:
+        if not self._is_paused:
             self._transport.resume_reading()
 
-    def rest(self, seconds: float) -> None:
-        self._rests = True
+    def pause_reading_for(self, seconds: float) -> None:
+        self._is_paused = True
         self._transport.pause_reading()
         asyncio.get_running_loop().call_later(seconds, self._go_on)
 
     def _go_on(self) -> None:
-        self._rests = False
+        self._is_paused = False
         if not self.read_paused:
             self._transport.resume_reading()
 
@@ -201,7 +201,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         parts = self.conn.parts
         self.conn.parts = 0
         if parts > _FEW:
-            self.flow.rest(self.limit.pause(parts))
+            self.flow.pause_reading_for(self.limit.pause(parts))
 
     def send_400_response(self, msg: str) -> None:
         super().send_400_response(self.conn.refusal or msg)

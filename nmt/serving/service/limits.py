@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 _ROW_BYTES = 128  # of the inputs of a row, in a batch that is full
 PIECE = 1 << 20  # bytes of a response that may wait in a connection
+CLOSE = {"Connection": "close"}  # header of an answer after which the connection ends
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Limits:
         return _ROW_BYTES * self.batch
 
 
-async def refusal(_: Request | None, refused: Refused) -> Response:
+async def respond_refused(_: Request | None, refused: Refused) -> Response:
     """Returns the response to a request that gets no result."""
     return JSONResponse({"error": refused.detail}, refused.status_code, refused.headers)
 
@@ -53,12 +54,12 @@ def queue_is_full() -> Refused:
     return Refused(429, "the queue is full; try again later", {"Retry-After": "1"})
 
 
+@dataclass
 class Budget:
     """Limits rows or bytes of all requests together."""
 
-    def __init__(self, most: int):
-        self.most = most
-        self.used = 0
+    most: int
+    used: int = 0
 
     @contextmanager
     def share(self, free: int = 0) -> Iterator[Callable[[int], None]]:

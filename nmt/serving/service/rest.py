@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import tensorflow as tf
 
-from .limits import Limits, Refused
+from .limits import CLOSE, Limits, Refused
 from .loaded_model import Arrays, LoadedModel, ServedFunction
 
 _PIECE = 5000  # values that `json` writes at once
@@ -105,7 +105,7 @@ def too_large(most: int) -> Refused:
     return Refused(
         413,
         f"the body of a request may have {most} bytes; send several requests",
-        {"Connection": "close"},
+        CLOSE,
     )
 
 
@@ -255,11 +255,9 @@ def _json(array: np.ndarray, name: str) -> str:
 def _text(value: Any, always: bool) -> Any:
     if isinstance(value, list):
         return [_text(each, always) for each in value]
-    try:
-        if not always:
+    if not always:
+        with contextlib.suppress(UnicodeDecodeError):
             return value.decode()
-    except UnicodeDecodeError:
-        pass
     return {"b64": base64.b64encode(value).decode()}
 
 

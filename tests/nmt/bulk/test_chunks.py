@@ -33,8 +33,7 @@ def test_chunks_of_other_texts_or_lines_have_other_files():
 
 
 def test_reports_add_up():
-    reports = [Report(0, 10, 1, 9), Report(0, 10, 1), Report(0, 5, 0, 5)]
-    report = add([Report(shards=1), *reports])
+    report = add([Report(shards=1), Report(0, 10, 1, 9), Report(0, 10, 1), Report(0, 5, 0, 5)])
     assert report == Report(1, 25, 2, 14)
     total = add([report, Report(1, 7), Report(unreadable={"b": "cut off"}), add([])])
     assert total == Report(2, 32, 2, 14, {"b": "cut off"})

@@ -174,14 +174,14 @@ def test_processes_of_a_cluster_start_no_others(start, training, tmp_path):
 PROCESS = """
 import os, pathlib, signal, socket, sys, time
 sys.path.insert(0, {root!r})
-from nmt.commands.launcher import end_with_launcher
+from nmt.commands.launcher import follow_launcher
 
 def end(*_):
     pathlib.Path(f"ended-{{os.getpid()}}").touch()
     sys.exit()
 
 signal.signal(signal.SIGTERM, end)
-end_with_launcher()
+follow_launcher()
 with socket.socket(fileno=int(os.environ["NMT_HELD_PORT"])) as held:
     assert held.getsockname()[1]
     lines = pathlib.Path("/proc/self/status").read_text().splitlines()

@@ -17,10 +17,10 @@ LINES = ["a b c", "", "d d"]
 TRANSLATIONS = ["b a", "", "c d a b"]
 
 
-def line(source, *words):
-    """Returns a line whose best translation has these ids, of one piece or several."""
-    pieces = [piece.encode() for piece in ([source] if isinstance(source, str) else source)]
-    return Line([""], [0.0], list(words), [False], pieces, False, False)
+def line(*pieces):
+    """Returns a line of one piece or several, each the ids of its source and its translation."""
+    sources, words = map(list, zip(*pieces, strict=True))
+    return Line([""], [0.0], words, [False], sources, False, False)
 
 
 def random(model):
@@ -35,8 +35,8 @@ def test_links_are_the_largest_weights_of_the_model_for_each_pair_alone(
 ):
     """Without the ends."""
     model = random(make_model(words=(vocabulary.size, vocabulary.size)))
-    ids = [vocabulary.encode([text]).to_list()[0] for text in TRANSLATIONS]
-    found = Aligner(vocabulary, model, 80).align(list(map(line, LINES, ids)))
+    sides = (vocabulary.encode(texts).to_list() for texts in (LINES, TRANSLATIONS))
+    found = Aligner(model, 80).align([line(pair) for pair in zip(*sides, strict=True)])
     for text, translation, links in zip(LINES, TRANSLATIONS, found, strict=True):
         batch = encode_pairs([(text.encode(), translation.encode())], vocabulary, vocabulary)
         weights = model.attention(batch.source, batch.source_mask, batch.target)[0].numpy()[
@@ -49,21 +49,19 @@ def test_links_are_the_largest_weights_of_the_model_for_each_pair_alone(
 @pytest.mark.slow
 def test_many_long_pairs_are_aligned_as_each_alone(make_model, vocabulary):
     model = random(make_model(words=(vocabulary.size, vocabulary.size)))
-    text = " ".join(["a b"] * 60)
-    ids = vocabulary.encode([text]).to_list()[0]
-    aligner = Aligner(vocabulary, model, 80)
-    (short,), (long,) = (aligner.align([line(text, words)]) for words in (ids[:7], ids))
+    ids = vocabulary.encode([" ".join(["a b"] * 60)]).to_list()[0]
+    aligner = Aligner(model, 80)
+    (short,), (long,) = (aligner.align([line((ids, words))]) for words in (ids[:7], ids))
     assert (len(short.split()), len(long.split())) == (7, 120)
-    many = [line(text, ids[:7])] * 50 + [
-        line(text, ids)
-    ] * 50  # more tokens than one batch may have
+    # More tokens than one batch may have.
+    many = [line((ids, ids[:7]))] * 50 + [line((ids, ids))] * 50
     assert aligner.align(many) == [short] * 50 + [long] * 50
 
 
 def test_a_line_in_pieces_is_not_aligned(make_model, vocabulary, eagerly):
-    aligner = Aligner(vocabulary, make_model(words=(vocabulary.size, vocabulary.size)), 80)
-    assert aligner.align([line(["a b ", "c"], [2, 3, 4], [5]), line("c", [5])]) == ["", "0-0"]
-    assert aligner.align([line("", [5])]) == [""]  # nothing to link with
+    aligner = Aligner(make_model(words=(vocabulary.size, vocabulary.size)), 80)
+    assert aligner.align([line(([2, 3], [2, 3, 4]), ([4], [5])), line(([4], [5]))]) == ["", "0-0"]
+    assert aligner.align([line(([], [5]))]) == [""]  # nothing to link with
 
 
 @pytest.mark.slow
@@ -96,4 +94,4 @@ def test_what_cannot_align_is_refused(make_model, vocabulary):
         ([model, 80, 2], "--alignment_layer is 2, and this model attends in 1 layers"),
     ):
         with pytest.raises(UserError, match=said):
-            Aligner(vocabulary, *given)
+            Aligner(*given)

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from nmt.decoding.constraints import constrain
-from nmt.decoding.options import CONSTANT, FACTOR, DecodingOptions
+from nmt.decoding.options import LENGTH_CONSTANT, LENGTH_FACTOR, DecodingOptions
 from nmt.decoding.sampling import sample
 from nmt.decoding.search import Hypotheses, beam_search
 from nmt.errors import UserError
@@ -257,8 +257,8 @@ def test_without_constraints_the_step_is_the_given_one():
 
 
 def test_the_limit_allows_the_shortest_translation():
-    assert DecodingOptions(min_length=100).limits(2) == 2 * FACTOR + 100
-    assert DecodingOptions(min_length=1).limits(2) == 2 * FACTOR + CONSTANT
+    assert DecodingOptions(min_length=100).limits(2) == 2 * LENGTH_FACTOR + 100
+    assert DecodingOptions(min_length=1).limits(2) == 2 * LENGTH_FACTOR + LENGTH_CONSTANT
     assert DecodingOptions(min_length=5, translation_maxlen=5).limits(2) == 5
     with pytest.raises(UserError, match="6 and --translation_maxlen 5"):
         DecodingOptions(min_length=6, translation_maxlen=5)
@@ -267,6 +267,5 @@ def test_the_limit_allows_the_shortest_translation():
 
 
 def test_constraints_make_another_search():
-    searches = {DecodingOptions(**case).search for case in [{}, *CASES]}
-    assert len(searches) == 1 + len(CASES)
+    assert len({DecodingOptions(**case).search for case in [{}, *CASES]}) == 1 + len(CASES)
     assert DecodingOptions().search == "beam 5 alpha 1 limit None"

@@ -27,8 +27,8 @@ def test_costs_are_those_of_the_model_divided_by_the_length(make_model, vocabula
     """
     model = make_model()
     scorer = Scorer(Vocabularies(vocabulary, vocabulary), model, DecodingOptions())
-    found = scorer.word_costs(PAIRS)
-    np.testing.assert_allclose([each.score for each in found], scorer.costs(PAIRS))
+    found = scorer.token_costs(PAIRS)
+    np.testing.assert_allclose([each.score for each in found], scorer.scores_of(PAIRS))
     assert [each.tokens for each in found][::2] == [["c", "eos"], ["eos"], ["d", "c", "a", "eos"]]
     for pair, each in list(zip(PAIRS, found, strict=True))[::2]:
         batch = encode_pairs([pair], vocabulary, vocabulary)
@@ -42,7 +42,7 @@ def test_costs_are_those_of_the_model_divided_by_the_length(make_model, vocabula
 
 def test_a_pair_of_the_greatest_length_is_scored(make_model, vocabulary):
     scorer = Scorer(Vocabularies(vocabulary, vocabulary), make_model("none"), RAW)
-    assert np.isfinite(scorer.costs([(b"a " * LONGEST, b"b")])).all()
+    assert np.isfinite(scorer.scores_of([(b"a " * LONGEST, b"b")])).all()
 
 
 class Overflowing:
@@ -55,7 +55,7 @@ class Overflowing:
 
 
 def test_a_pair_without_a_finite_cost_is_not_taken_for_one_that_is_too_long(vocabulary):
-    costs = Scorer(Vocabularies(vocabulary, vocabulary), Overflowing(), RAW).costs(PAIRS)
+    costs = Scorer(Vocabularies(vocabulary, vocabulary), Overflowing(), RAW).scores_of(PAIRS)
     np.testing.assert_array_equal(costs, [np.nan, np.inf, np.nan, np.inf, np.nan])
 
 
@@ -83,7 +83,7 @@ class Widths:
 def test_long_pairs_are_scored_in_pieces_of_few_tokens(vocabulary):
     model = Widths()
     pairs = [(b"a", b"b " * (100 * i)) for i in range(10)] * 4
-    costs = Scorer(Vocabularies(vocabulary, vocabulary), model, RAW).costs(pairs)
+    costs = Scorer(Vocabularies(vocabulary, vocabulary), model, RAW).scores_of(pairs)
     assert costs.tolist() == [100 * i + 1 for i in range(10)] * 4
     assert len(model.found) > 1
     # As many batches at a time as there are cores.

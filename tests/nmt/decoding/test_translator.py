@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from nmt.decoding.options import CONSTANT, FACTOR, DecodingOptions
+from nmt.decoding.options import LENGTH_CONSTANT, LENGTH_FACTOR, DecodingOptions
 from nmt.decoding.scoring import Scorer
 from nmt.decoding.translator import Translations, Translator, join_translations
-from nmt.text.batches import LONGEST
+from nmt.text.batches import LONGEST, ragged
 from nmt.text.sentencepiece_training import train_sentencepiece
 from nmt.text.vocabulary import Vocabularies, load_vocabulary
 from tests.nmt.outcomes import best
@@ -107,10 +107,10 @@ def test_a_line_that_is_too_long_is_translated_in_pieces(make_translator, vocabu
     translator = make_translator(vocabulary)
     long = "a b c d " * 300
     short, found = translator.lines(["a b", long])
-    assert (len(short.pieces), b"".join(found.pieces)) == (1, long.encode())
-    assert len(found.pieces) == 2
-    assert all(0 < len(piece.split()) <= LONGEST for piece in found.pieces)
-    parts = translator.lines(found.pieces)
+    assert (len(short.pieces), len(found.pieces)) == (1, 2)
+    assert np.concatenate(found.pieces).tolist() == vocabulary.encode([long]).to_list()[0]
+    assert all(0 < len(piece) <= LONGEST for piece in found.pieces)
+    parts = translator.lines(vocabulary.decode(ragged(found.pieces)).numpy().tolist())
     assert found.texts[0] == " ".join(part.texts[0] for part in parts)
     assert found.words == [part.words[0] for part in parts]
     lengths = [len(part.words[0]) + 1 for part in parts]
@@ -125,7 +125,7 @@ def test_the_pieces_of_a_line_are_drawn_each_for_itself(make_random_model, vocab
         Vocabularies(vocabulary, vocabulary), make_random_model("none", vocabulary), options
     )
     (line,) = translator.lines(["a b c d " * 300])
-    assert line.pieces[0] == line.pieces[1]
+    np.testing.assert_array_equal(*line.pieces)
     assert line.words[0] != line.words[1]
 
 
@@ -158,7 +158,11 @@ def test_a_translation_that_reaches_the_limit_is_called_cut(make_random_model, v
     )
     lines = translator.lines(["a b c", "", "d"])
     assert [line.cut[0] for line in lines] == [True, False, True]
-    assert [len(line.words[0]) for line in lines] == [3 * FACTOR + CONSTANT, 0, FACTOR + CONSTANT]
+    assert [len(line.words[0]) for line in lines] == [
+        3 * LENGTH_FACTOR + LENGTH_CONSTANT,
+        0,
+        LENGTH_FACTOR + LENGTH_CONSTANT,
+    ]
     bias.assign(bias.numpy() + 200.0 * np.eye(vocabulary.size)[0])
     assert not any(any(line.cut) for line in translator.lines(["a b c", "", "d"]))
 
@@ -264,8 +268,7 @@ def test_units_of_a_line_in_pieces_are_those_of_its_pieces(make_random_model, su
     translator = Translator(
         Vocabularies(subwords, subwords), model, DecodingOptions(units=True, beam_size=1)
     )
-    long = "abc" * 700  # no spaces
-    (line,) = translator.lines([long])
+    (line,) = translator.lines(["abc" * 700])  # no spaces
     assert len(line.pieces) > 1
     ids = subwords.ids_of_units(tf.constant([line.texts[0]])).to_list()[0]
     assert ids == [word for words in line.words for word in words]

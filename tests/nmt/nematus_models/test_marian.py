@@ -84,7 +84,7 @@ def test_costs_are_those_of_transformers(system):
     pairs = list(zip(SOURCES, (line.encode() for line in EXPECTED["targets"]), strict=True))
     costs = Scorer(
         system.vocabularies, system.model, DecodingOptions(normalization_alpha=0.0)
-    ).costs(pairs)
+    ).scores_of(pairs)
     np.testing.assert_allclose(costs, EXPECTED["costs"], rtol=1e-5)
 
 
@@ -100,7 +100,7 @@ def test_beams_are_those_of_transformers_or_better(system):
     assert len(different) <= 1
     scorer = Scorer(system.vocabularies, system.model, DecodingOptions())
     for i in different:
-        ours, theirs = scorer.costs(
+        ours, theirs = scorer.scores_of(
             [(SOURCES[i], line.encode()) for line in (found[i], EXPECTED["beams"][i])]
         )
         assert ours < theirs

@@ -34,9 +34,9 @@ OWN = {  # our tables -> the names of those that transformers may have beside th
 
 
 def costs_of(system):
-    return Scorer(system.vocabularies, system.model, DecodingOptions(normalization_alpha=0)).costs(
-        PAIRS
-    )
+    return Scorer(
+        system.vocabularies, system.model, DecodingOptions(normalization_alpha=0)
+    ).scores_of(PAIRS)
 
 
 def greedy_of(system):

@@ -78,7 +78,7 @@ def test_idle_connections_give_way_the_oldest_first(service, connect, sent):
 
 def test_requests_in_progress_keep_their_places_and_others_come_back_later(service, connect):
     waiting = [connect(REQUEST) for _ in range(MOST)]  # their bodies do not come
-    for _ in range(50):  # those whose heads were not read yet have given way
+    for _ in range(250):  # those whose heads were not read yet have given way
         waiting.append(connect(REQUEST))
         status, headers, body = service.request("POST", "/v1/models/toy:predict", BODY)
         if status == 503:

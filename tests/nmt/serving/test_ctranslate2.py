@@ -174,7 +174,7 @@ def test_costs_and_translations_are_ours(
     costs = [-sum(each.log_probs) for each in found]
     np.testing.assert_allclose(
         costs,
-        Scorer(vocabularies, model, DecodingOptions(normalization_alpha=0.0)).costs(PAIRS),
+        Scorer(vocabularies, model, DecodingOptions(normalization_alpha=0.0)).scores_of(PAIRS),
         rtol=1e-4,
     )
 

@@ -32,7 +32,7 @@ def ids(vocabularies):
     translator = Translator(
         vocabularies, model, DecodingOptions(beam_size=2, translation_maxlen=10)
     )
-    return IdSignatures(vocabularies[0].size, model, translator)
+    return IdSignatures(vocabularies[0].size, translator)
 
 
 @pytest.fixture(scope="module")

@@ -42,7 +42,9 @@ def test_scores_are_those_of_the_command(vocabularies):
     signatures = make_signatures(vocabularies, "layernorm")
     sources = [*SOURCE, "a", "", "ab " * LONGEST]
     targets = [*TARGET[:5], "", "", ""]
-    expected = Scorer(vocabularies, make_model(vocabularies, "layernorm"), DecodingOptions()).costs(
+    expected = Scorer(
+        vocabularies, make_model(vocabularies, "layernorm"), DecodingOptions()
+    ).scores_of(
         [
             (source.encode(), target.encode())
             for source, target in zip(sources, targets, strict=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import sentencepiece
 
-from nmt.text.segmentation import Drawing
+from nmt.text.segmentation import SubwordSampler
 from nmt.text.sentencepiece_training import train_sentencepiece
 
 STEMS = ["low", "new", "wid", "slow", "talk", "walk", "jump"]
@@ -45,7 +45,7 @@ def make(tmp_path, write_lines):
 
 
 def draw(model, lines, alpha, seed=(1,), longest=10**6):
-    rows = Drawing(model)([line.encode() for line in lines], alpha, seed, longest)
+    rows = SubwordSampler(model)([line.encode() for line in lines], alpha, seed, longest)
     return [row.tolist() for row in rows]
 
 
@@ -114,8 +114,8 @@ def test_a_segmentation_that_is_too_long_is_the_usual_one(make):
 PROGRAM = """
 import pathlib, sys
 sys.path.insert(0, sys.argv[1])
-from nmt.text.segmentation import Drawing
-drawing = Drawing(pathlib.Path(sys.argv[2]).read_bytes())
+from nmt.text.segmentation import SubwordSampler
+drawing = SubwordSampler(pathlib.Path(sys.argv[2]).read_bytes())
 print([row.tolist() for row in drawing([b"slowest walking"] * 9, 0.3, (5, 6), 99)])
 assert "tensorflow" not in sys.modules
 """

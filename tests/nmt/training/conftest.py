@@ -58,7 +58,7 @@ def make_trainer(write_lines, vocabulary, eagerly):
         def train(expected=""):
             scorer = Scorer(vocabularies, model, DecodingOptions(normalization_alpha=0.0))
             trainer.require_updates_left(data)
-            validate = functools.partial(measure, scorer.costs_of_ids, valid, translated, config)
+            validate = functools.partial(measure, scorer.scores_of_ids, valid, translated, config)
             assert expected in trainer.train(data, validate)
             return trainer.progress
 
