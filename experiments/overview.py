@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.runner import ratio
 from nmt.storage.files import atomic_write
 
-from .reporting.speed import told
+from .reporting.speed import ratio_in_words
 from .reporting.writer import markdown_table
 
 RESULTS = Path(__file__).parent / "results"
@@ -72,7 +72,7 @@ def _times(reports: Mapping[str, Mapping[str, Any]]) -> str:
             each["kind"],
             f"{each['ms']:.1f}",
             f"{each['layernorm_ms']:.1f}",
-            told(each["ratio"]),
+            ratio_in_words(each["ratio"]),
             f"{each['published']:.2f}",
             each["verdict"],
         ]
@@ -125,12 +125,12 @@ def _differences(judged: Sequence[Mapping[str, Any]], one: str, other: str) -> s
     """
     pair = re.compile(rf"{one}\b(?: (\(.*?\)))?.* minus {other}\b")
     found = [(pair.match(each["pair"]), each) for each in judged]
-    told = [
+    ratio_in_words = [
         f"{each['ours']} {match[1] or ''}".strip() + f": {each['verdict']}"
         for match, each in found
         if match
     ]
-    return "; ".join(told) or "not judged"
+    return "; ".join(ratio_in_words) or "not judged"
 
 
 def write_overview() -> None:

@@ -13,7 +13,7 @@ from nmt.errors import UserError
 from rmsnorm_tf import RMSNormalization
 
 from ..reporting.section import Claim, Section
-from ..reporting.writer import told, write_report
+from ..reporting.writer import summary_of, write_report
 
 CASES = 48
 INPUTS = 64
@@ -178,4 +178,4 @@ def reproduce(data: str, so_far: bool) -> None:
     if data:
         raise UserError(f"DATA={data}: the task invariance takes no data; leave DATA out")
     write_report(REPORT, "Invariances of normalization", [], {}, [section(measure_invariance())])
-    print(told(REPORT))
+    print(summary_of(REPORT))

@@ -103,7 +103,9 @@ def speed_section(
     heads = [f"{each.label}: {head}" for each, head in itertools.product(timed, ("ms", "ratio"))]
     rows = []
     for kind in kinds:
-        cells = [(f"{each.milliseconds(kind):.1f}", told(each.ratio(kind))) for each in timed]
+        cells = [
+            (f"{each.milliseconds(kind):.1f}", ratio_in_words(each.ratio(kind))) for each in timed
+        ]
         paper = f"{ratios[kind]:.2f}" if kind in ratios else ""
         rows.append([names[kind], *itertools.chain(*cells), paper])
     check = "These logs have no check of the machine."
@@ -157,12 +159,12 @@ def _claim(judged: Mapping[str, Any]) -> Claim:
     return Claim(
         f"An update with {judged['kind']} takes less time than with LayerNorm",
         f"{judged['published']:.2f} of LayerNorm's time",
-        f"{told(judged['ratio'])}: {times}, {judged['label']}",
+        f"{ratio_in_words(judged['ratio'])}: {times}, {judged['label']}",
         judged["verdict"],
     )
 
 
-def told(ratio: Sequence[float]) -> str:
+def ratio_in_words(ratio: Sequence[float]) -> str:
     """Returns a ratio with its interval as text."""
     middle, low, high = ratio
     return f"{middle:.2f} [{low:.2f}, {high:.2f}]"

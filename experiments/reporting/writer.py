@@ -62,7 +62,7 @@ def write_report(
     temporary.rename(folder)
 
 
-def told(folder: Path) -> str:
+def summary_of(folder: Path) -> str:
     """Returns the claims of a report with their verdicts, a line each, and where the report is."""
     claims = json.loads((folder / "report.json").read_text("utf-8"))["claims"]
     lines = [f"{each['claim']}: {each['ours']}: {each['verdict']}" for each in claims]

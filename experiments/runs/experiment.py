@@ -16,7 +16,7 @@ from nmt.storage.files import exclusive
 
 from ..reporting.section import Section
 from ..reporting.speed import AGAIN, PROCESSES
-from ..reporting.writer import told, write_report
+from ..reporting.writer import summary_of, write_report
 from .learning import Learning, claims_section, learning_section
 from .networks import Networks, in_batches
 from .run import SEEDS, Condition, Run, Setting, best_step_sizes, grid_runs, seed_runs
@@ -71,7 +71,7 @@ class Experiment:
                 f"no training of the task {self.name} is done yet; without --so-far they start, "
                 f"and `python -m experiments.publish --unpack {self.name}` brings kept logs"
             )
-        print(told(store.report))
+        print(summary_of(store.report))
 
     def report(self, store: LogStore, remarks: Sequence[str] = ()) -> bool:
         """Writes the report on the runs that are done, and returns whether there are some.

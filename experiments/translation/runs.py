@@ -20,7 +20,7 @@ from .baseline import Store, commit_of, execute
 from .condition import Run
 from .corpus import Corpus
 
-AGAIN = "layernorm 2"  # the name of LayerNorm's second model
+SECOND_LAYERNORM = "layernorm 2"  # the name of LayerNorm's second model
 _BENCHMARK = ("benchmarks/training.py", "--batches", "6", "--rounds", "30")
 
 
@@ -223,7 +223,7 @@ def measure_seconds(kinds: Collection[str], corpus: Corpus, store: Store) -> Non
     processes = [
         each
         for each in store.read_times()
-        if not {*kinds, AGAIN} - each["updates"]["float32"].keys()
+        if not {*kinds, SECOND_LAYERNORM} - each["updates"]["float32"].keys()
     ]
     options = store.work / "options.json"
     found = store.work / "times.json"

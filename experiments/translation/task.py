@@ -12,7 +12,7 @@ from ..invariance import task as invariance
 from ..reporting.differences import differences_section
 from ..reporting.judging import RULE, judge
 from ..reporting.section import Claim, Section
-from ..reporting.writer import told, write_report
+from ..reporting.writer import summary_of, write_report
 from ..runs.store import ROOT
 from .baseline import Store, make_baseline
 from .claims import questions
@@ -70,7 +70,7 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int]
     wrong = [f"{name} failed: {why}" for name, why in failed.items()]
     plan = preregistration_of(corpus.name)
     if plan.report(root, list(failed)) if plan else report(corpus, store, list(failed)):
-        print(told(store.report))
+        print(summary_of(store.report))
     else:
         wrong.insert(
             0,

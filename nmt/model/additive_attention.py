@@ -33,10 +33,10 @@ class AdditiveAttention(Block):
         """Returns the matrices by which `attention_weights` and `attend` multiply, for `scan`."""
         return [Matrix(self.state_to_hidden), Matrix(context)]
 
-    def project_context(self, context: tf.Tensor, affine: Affine = affine) -> tf.Tensor:
+    def project_context(self, context: tf.Tensor, product: Affine = affine) -> tf.Tensor:
         """Returns the term of the context in the energies, `[batch, source_time, hidden]`."""
         return over_rows(
-            lambda rows: self.context_norm(affine(rows, self.context_to_hidden, self.hidden_bias)),
+            lambda rows: self.context_norm(product(rows, self.context_to_hidden, self.hidden_bias)),
             context,
         )
 
@@ -45,7 +45,7 @@ class AdditiveAttention(Block):
         state: tf.Tensor,
         projected: tf.Tensor,
         source_mask: tf.Tensor,
-        affine: Affine = affine,
+        product: Affine = affine,
     ) -> tf.Tensor:
         """Returns the weight of each source position, `[batch, source_time]`.
 
@@ -53,9 +53,9 @@ class AdditiveAttention(Block):
             state: `[batch, state_units]`.
             projected: `project_context(context)`.
             source_mask: `[batch, source_time]`, 1 on words and their end, 0 on padding.
-            affine: Computes the product with the state.
+            product: Computes the product with the state.
         """
-        query = self.state_norm(affine(state, self.state_to_hidden))
+        query = self.state_norm(product(state, self.state_to_hidden))
         energy = _energies(projected, query, self.hidden_to_score.value)
         return tf.nn.softmax(tf.where(source_mask > 0, energy, energy.dtype.min))
 

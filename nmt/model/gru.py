@@ -118,16 +118,16 @@ class GRUStep(Block):
         )
 
     def project_input(
-        self, x: tf.Tensor, masks: GRUMasks = NO_MASKS, affine: Affine = affine
+        self, x: tf.Tensor, masks: GRUMasks = NO_MASKS, product: Affine = affine
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Returns the input's terms in gates `[..., 2 * units]` and proposal `[..., units]`."""
         gates, proposal = self.input_matrices
         return (
             over_rows(
-                lambda rows: self.gates_x_norm(affine(rows, *gates)), drop(x, masks.input_to_gates)
+                lambda rows: self.gates_x_norm(product(rows, *gates)), drop(x, masks.input_to_gates)
             ),
             over_rows(
-                lambda rows: self.proposal_x_norm(affine(rows, *proposal)),
+                lambda rows: self.proposal_x_norm(product(rows, *proposal)),
                 drop(x, masks.input_to_proposal),
             ),
         )
@@ -137,13 +137,13 @@ class GRUStep(Block):
         state: tf.Tensor,
         projected: tuple,
         masks: GRUMasks = NO_MASKS,
-        affine: Affine = affine,
+        product: Affine = affine,
     ) -> tf.Tensor:
         """Returns the next state `[batch, units]`, given the result of `project_input`."""
         gates_x, proposal_x = projected
         to_gates, to_proposal, *_ = self.state_matrices
-        gates = affine(drop(state, masks.state_to_gates), *to_gates)
-        proposal = affine(drop(state, masks.state_to_proposal), *to_proposal)
+        gates = product(drop(state, masks.state_to_gates), *to_gates)
+        proposal = product(drop(state, masks.state_to_proposal), *to_proposal)
         gates = tf.sigmoid(gates_x + self.gates_state_norm(gates))
         reset, update = tf.split(gates, 2, axis=-1)
         candidate = tf.tanh(proposal_x + reset * self.proposal_state_norm(proposal))
@@ -151,7 +151,7 @@ class GRUStep(Block):
         for each, own_masks in itertools.zip_longest(
             self.transitions, masks.transitions, fillvalue=NO_MASKS
         ):
-            state = each.step(state, _NO_INPUT, own_masks, affine)
+            state = each.step(state, _NO_INPUT, own_masks, product)
         return state
 
 

@@ -85,8 +85,8 @@ class Projection(Block):
         with keras.name_scope(name):
             self.normalization = build_normalization(normalization, units, "norm")
 
-    def call(self, x: tf.Tensor, *, affine: Affine = affine) -> tf.Tensor:
-        return over_rows(lambda rows: self.normalization(affine(rows, self.kernel, self.bias)), x)
+    def call(self, x: tf.Tensor, *, product: Affine = affine) -> tf.Tensor:
+        return over_rows(lambda rows: self.normalization(product(rows, self.kernel, self.bias)), x)
 
 
 class PReLU(Block):

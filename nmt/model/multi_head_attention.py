@@ -11,7 +11,7 @@ from .layers import Block
 
 Positions = Sequence[tf.Tensor]  # batch and time of the positions that are rows of one matrix
 # A matrix [units, units], or several side by side, and perhaps a bias.
-Projection = tuple[Weight, ...]
+WeightAndBias = tuple[Weight, ...]
 
 _MASKED = -1e9  # as in Nematus
 _PRODUCTS = ("queries", "keys", "values", "output")
@@ -65,17 +65,17 @@ class MultiHeadAttention(Block):
             self._biases = [self._vector(f"{matrix}_bias", self.units) for matrix in _PRODUCTS]
 
     @property
-    def projections(self) -> list[Projection]:
+    def projections(self) -> list[WeightAndBias]:
         """The projections to queries, keys and values."""
         inputs = self.queries, self.keys, self.values
         return list(zip(inputs, *([self._biases[:3]] if self._biases else []), strict=True))
 
     @property
-    def output_projection(self) -> Projection:
+    def output_projection(self) -> WeightAndBias:
         """The projection to the output."""
         return self.output_kernel, *self._biases[3:]
 
-    def fused(self) -> Projection:
+    def fused(self) -> WeightAndBias:
         """Returns the projections to queries, keys and values as one, to `3 * units`."""
         kinds = zip(*self.projections, strict=True)
         return tuple(tf.concat(list(map(tf.convert_to_tensor, each)), -1) for each in kinds)
@@ -84,7 +84,7 @@ class MultiHeadAttention(Block):
         self,
         x: tf.Tensor,
         sizes: Positions,
-        projections: Sequence[Projection],
+        projections: Sequence[WeightAndBias],
         forward: ForwardPass,
     ) -> list[tf.Tensor]:
         """Returns each projection of the rows, `[batch, heads, time, units / heads]`.

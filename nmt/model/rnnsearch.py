@@ -141,7 +141,7 @@ class Decoder(Block):
         width = context.shape[-1]
         mean = tf.reduce_sum(context, 1) / tf.reduce_sum(mask, 1, keepdims=True)
         mean = drop(mean, forward.draw(self._config.rnn_dropout_hidden, [batch, width]))
-        state = tf.tanh(self.initial_state(mean, affine=forward.affine))
+        state = tf.tanh(self.initial_state(mean, product=forward.affine))
         dropped = drop(context, forward.draw(self._config.rnn_dropout_hidden, [batch, width]))
         return state, Memory(context, self.attention.project_context(dropped, forward.affine), mask)
 
@@ -242,14 +242,14 @@ class Decoder(Block):
         projected_word,
         attend: Callable,
         masks=(NO_MASKS, None, NO_MASKS),
-        affine: Affine = affine,
+        product: Affine = affine,
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """Runs a time step of the first level; returns the next state and the attended context."""
         word_masks, query_mask, context_masks = masks
-        state = self.word_gru.step(state, projected_word, word_masks, affine)
+        state = self.word_gru.step(state, projected_word, word_masks, product)
         attended = attend(drop(state, query_mask))
-        projected_context = self.context_gru.project_input(attended, context_masks, affine)
-        return self.context_gru.step(state, projected_context, context_masks, affine), attended
+        projected_context = self.context_gru.project_input(attended, context_masks, product)
+        return self.context_gru.step(state, projected_context, context_masks, product), attended
 
     @property
     def output_layer(self) -> tuple[tf.Tensor, tf.Tensor]:
@@ -265,13 +265,13 @@ class Decoder(Block):
 
         hidden = self.activation(
             self.from_word(
-                dropped(embedded, self._config.rnn_dropout_embedding), affine=forward.affine
+                dropped(embedded, self._config.rnn_dropout_embedding), product=forward.affine
             )
             + self.from_state(
-                dropped(states, self._config.rnn_dropout_hidden), affine=forward.affine
+                dropped(states, self._config.rnn_dropout_hidden), product=forward.affine
             )
             + self.from_context(
-                dropped(attended, self._config.rnn_dropout_hidden), affine=forward.affine
+                dropped(attended, self._config.rnn_dropout_hidden), product=forward.affine
             )
         )
         return dropped(hidden, self._config.rnn_dropout_embedding)

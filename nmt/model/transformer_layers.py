@@ -11,7 +11,7 @@ import tensorflow as tf
 from ..normalization import build_normalization
 from .forward_pass import ForwardPass, drop
 from .layers import Block
-from .multi_head_attention import KeysAndValues, MultiHeadAttention, Positions, Projection
+from .multi_head_attention import KeysAndValues, MultiHeadAttention, Positions, WeightAndBias
 
 _LONGEST_WAVE = 10_000.0  # of the positions
 _ACTIVATIONS = {
@@ -89,7 +89,7 @@ class TransformerLayer(Block):
         x: tf.Tensor,
         sizes: Positions,
         bias: tf.Tensor,
-        projections: Sequence[Projection],
+        projections: Sequence[WeightAndBias],
         source: KeysAndValues | None = None,
         source_bias: tf.Tensor | None = None,
         past: KeysAndValues | None = None,

@@ -20,8 +20,8 @@ from ..messages import log
 from ..storage.checkpoints import LAST, load_checkpoint
 from ..text.batches import Batch
 from ..text.datasets import TrainingData
+from .display import Bar, TrainingLog
 from .interruption import Interrupted, deferred_signals, interruptible
-from .log import Bar, TrainingLog
 from .model_directory import ModelDirectory
 from .progress import Progress, Validation
 from .update import Update

@@ -7,7 +7,7 @@ from ...reporting.section import Section, Shares, mean_share_section, step_size_
 from ...reporting.speed import AGAIN, Timed, checks_of, speed_section
 from ..published import MACHINES, RESULTS
 from ..results import Result, by_condition
-from ..runs import AGAIN as SECOND
+from ..runs import SECOND_LAYERNORM
 
 # Older logs have these of models without a norm too. Post-norm models have no norm there.
 _ENDS = ("encoder.final_norm", "decoder.final_norm")
@@ -71,7 +71,9 @@ def speed_of(results: Sequence[Result], processes: Sequence[Mapping[str, Any]]) 
     seconds = []
     for each in processes:
         rounds = {kind: found["rounds"] for kind, found in each["updates"]["float32"].items()}
-        seconds.append(rounds | ({AGAIN: rounds[SECOND]} if SECOND in rounds else {}))
+        seconds.append(
+            rounds | ({AGAIN: rounds[SECOND_LAYERNORM]} if SECOND_LAYERNORM in rounds else {})
+        )
     options = first.log["options"]
     threads = f"{times['threads']} thread{'s' * (times['threads'] != 1)}"
     text = (

@@ -39,7 +39,7 @@ class _Failure(NamedTuple):
 
     why: str
     files: Files | None  # those that cannot be loaded
-    again: float  # when to try them again
+    retry_at: float  # `time.monotonic()`
 
 
 class Store:
@@ -48,15 +48,18 @@ class Store:
     Args:
         root: The folder.
         load: Loads the model of a folder.
-        again: Seconds until a version that could not be loaded is tried again.
+        retry_seconds: Seconds until a version that could not be loaded is tried again.
     """
 
     def __init__(
-        self, root: Path, load: Callable[[Path], LoadedModel] = load_export, again: float = 60.0
+        self,
+        root: Path,
+        load: Callable[[Path], LoadedModel] = load_export,
+        retry_seconds: float = 60.0,
     ):
         self.root = root
         self._load = load
-        self._again = again
+        self._retry_seconds = retry_seconds
         self.served: dict[str, Served] = {}
         # The files of each version at the last look; `None` if they cannot be read.
         self._files: dict[Path, Files | None] = {}
@@ -141,7 +144,7 @@ class Store:
         """Notes why something is refused, and logs it if that is new."""
         if path not in self._failures or self._failures[path].why != why:
             _log.error("%s", why)
-        self._failures[path] = _Failure(why, files, time.monotonic() + self._again)
+        self._failures[path] = _Failure(why, files, time.monotonic() + self._retry_seconds)
 
     def _serve(self, name: str, path: Path, is_settled: bool) -> bool:
         """Returns whether a version is served; loads it if its files are new and do not change."""
@@ -153,7 +156,7 @@ class Store:
             self._failures.pop(path, None)
             return True
         failure = self._failures.get(path)
-        is_waiting = failure and failure.files == files and time.monotonic() < failure.again
+        is_waiting = failure and failure.files == files and time.monotonic() < failure.retry_at
         if files is None or is_waiting or not is_settled:
             return number == current  # while its files change, what is in memory goes on
         try:

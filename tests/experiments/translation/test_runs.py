@@ -7,7 +7,13 @@ from experiments.reporting.speed import PROCESSES
 from experiments.translation import runs
 from experiments.translation.condition import Condition, Run
 from experiments.translation.corpus import prepare
-from experiments.translation.runs import AGAIN, CorpusRun, make, make_all, measure_seconds
+from experiments.translation.runs import (
+    SECOND_LAYERNORM,
+    CorpusRun,
+    make,
+    make_all,
+    measure_seconds,
+)
 from nmt.errors import UserError
 
 RUN = Run(Condition("rmsnorm", "RMSNorm", kind="rmsnorm"), 1)
@@ -131,7 +137,9 @@ def test_seconds_are_kept_with_their_commit(corpus, store, ran, times):
     assert store.read_times() == []
     for _ in range(2):
         measure_seconds(
-            [kind for kind in times["updates"]["float32"] if kind != AGAIN], corpus, store
+            [kind for kind in times["updates"]["float32"] if kind != SECOND_LAYERNORM],
+            corpus,
+            store,
         )
     assert store.read_times() == [{**times, "commit": "0123456789ab"}] * PROCESSES
     assert [command[0] for command in ran] == [BENCHMARK] * PROCESSES
@@ -148,7 +156,7 @@ def test_all_kinds_of_the_copy_are_timed_in_turn_and_layernorm_again(corpus, sto
 
 @pytest.mark.parametrize(
     ("kinds", "lost", "count"),
-    [([], "", PROCESSES - 1), (["mine"], "", PROCESSES), ([], AGAIN, PROCESSES)],
+    [([], "", PROCESSES - 1), (["mine"], "", PROCESSES), ([], SECOND_LAYERNORM, PROCESSES)],
     ids=["all kinds", "a new kind", "LayerNorm once"],
 )
 def test_a_process_that_timed_all_kinds_need_not_time_them_again(
@@ -157,7 +165,7 @@ def test_a_process_that_timed_all_kinds_need_not_time_them_again(
     updates = times["updates"]["float32"]
     timed = {kind: each for kind, each in updates.items() if kind != lost}
     store.write_times([{**times, "updates": {"float32": timed}}])
-    measure_seconds([*(updates.keys() - {AGAIN}), *kinds], corpus, store)
+    measure_seconds([*(updates.keys() - {SECOND_LAYERNORM}), *kinds], corpus, store)
     assert len(ran) == count
 
 

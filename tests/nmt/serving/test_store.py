@@ -100,7 +100,7 @@ def test_versions_come_and_go_without_a_failed_request(models, toy, newer, start
 
 
 def test_a_version_that_breaks_again_is_logged_again(models, newer, caplog):
-    store = opened(models, again=0)
+    store = opened(models, retry_seconds=0)
     version = models / "toy" / "2"
     for _ in range(2):
         shutil.copytree(newer, version, dirs_exist_ok=True)
@@ -173,7 +173,7 @@ def test_a_version_that_could_not_be_loaded_is_tried_again(models, newer, again,
     status = file.stat()
     file.write_bytes(b"x" * len(good))
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
-    store = opened(models, again=again)
+    store = opened(models, retry_seconds=again)
     assert (served(store), set(store.broken)) == ({"toy": 1}, {("toy", 2)})
     file.write_bytes(good)
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))

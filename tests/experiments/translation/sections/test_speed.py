@@ -1,7 +1,7 @@
 import itertools
 
 from experiments.translation.condition import Condition
-from experiments.translation.runs import AGAIN
+from experiments.translation.runs import SECOND_LAYERNORM
 from experiments.translation.sections.shared import speed_of
 from tests.experiments.translation.conftest import make_result
 
@@ -30,7 +30,7 @@ def test_an_added_kind_has_its_time_and_no_published_one(results, times):
 def test_without_measured_seconds_there_is_no_speed_of(results, times):
     assert speed_of(results, []) is None
     assert speed_of([each for each in results if each.condition.section != "main"], [times]) is None
-    del times["updates"]["float32"][AGAIN]  # as before LayerNorm was timed twice
+    del times["updates"]["float32"][SECOND_LAYERNORM]  # as before LayerNorm was timed twice
     assert speed_of(results, [times]) is None
 
 
