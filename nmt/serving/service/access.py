@@ -69,7 +69,7 @@ class AccessMiddleware:
         with connection.request():
             try:
                 self._check(scope, Headers(scope=scope))
-                if connection.connections.is_reached and scope["path"] not in _HEALTH:
+                if connection.all_connections.is_reached and scope["path"] not in _HEALTH:
                     raise Refused(
                         503,
                         "too many requests are in progress; try again later",
