@@ -125,12 +125,12 @@ def _differences(judged: Sequence[Mapping[str, Any]], one: str, other: str) -> s
     """
     pair = re.compile(rf"{one}\b(?: (\(.*?\)))?.* minus {other}\b")
     found = [(pair.match(each["pair"]), each) for each in judged]
-    ratio_in_words = [
+    verdicts = [
         f"{each['ours']} {match[1] or ''}".strip() + f": {each['verdict']}"
         for match, each in found
         if match
     ]
-    return "; ".join(ratio_in_words) or "not judged"
+    return "; ".join(verdicts) or "not judged"
 
 
 def write_overview() -> None:

@@ -149,8 +149,9 @@ def load_system(directory: Path) -> System:
     config = read_config(directory)
     if not (directory / BEST).exists() and (directory / LAST).exists():
         raise UserError(
-            f"{directory} has no {BEST}: its training has not validated so far, or the file is "
-            "lost; resume it to its next validation, or copy the directory again"
+            f"{directory} has no {BEST}: its training has not validated yet, or the file is lost; "
+            "resume it until it validates, sooner with a smaller --valid_freq, or copy the "
+            "directory again"
         )
     _refuse_larger(config, directory / BEST)
     system = build_system(config, _vocabularies(config, directory), directory)

@@ -20,8 +20,7 @@ PASSAGE = 50  # words
 SENTENCE = (6, 30)  # words of a sentence that becomes a question
 KEPT = 0.7  # probability of each of its words to be in the question
 
-# Share of the questions that at least come from the novels for validation; as many come from those
-# for the test.
+# The novels for validation hold at least this share of the questions; so do those for the test.
 _HELD_OUT = 0.08
 _MOST = (
     1000  # questions for validation, and as many for the test; others of their novels are left out

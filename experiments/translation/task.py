@@ -74,8 +74,9 @@ def reproduce(data: str, so_far: bool, root: Path = ROOT, seeds: Collection[int]
     else:
         wrong.insert(
             0,
-            f"no training on {data or _DATA} is done yet; without --so-far they start, and "
-            "`python -m experiments.publish --unpack NAME` brings kept logs",
+            f"no training on {data or _DATA} is done yet"
+            + "; without --so-far they start, and `python -m experiments.publish --unpack NAME` "
+            "brings the kept logs of a report" * so_far,
         )
     if wrong:
         raise UserError("; ".join(wrong))

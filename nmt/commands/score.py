@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..decoding.batch_parallel import use_cores_for_batches
 from ..decoding.options import DecodingOptions
-from ..decoding.scoring import Scorer, WordCosts
+from ..decoding.scoring import Scorer, TokenCosts
 from ..errors import UserError
 from ..system import load_ensemble
 from ..text.batches import LONGEST
@@ -62,7 +62,7 @@ def _lines(
             yield from ((cost, f"{cost:.6f}") for cost in scorer.scores_of(chunk))
 
 
-def _json(words: WordCosts) -> str:
+def _json(words: TokenCosts) -> str:
     """Returns a line of JSON. It has no infinity and no NaN: these become null."""
     each = [words.score, *words.costs]
     cost, *costs = (round(value, 6) if math.isfinite(value) else None for value in each)

@@ -144,16 +144,17 @@ def _refuse_outside_links(directory: Path) -> None:
 
 def _resuming(config: Config, original: Config, update: int) -> list[str]:
     """Describes where a training is resumed, and what changes."""
-    notes = [f"resumes after update {update}"]
-    notes += [
-        f"resuming with --{name} {getattr(config, name)}; it was {getattr(original, name)}"
-        for name in CHANGEABLE
-        if getattr(config, name) != getattr(original, name)
+    notes = [
+        f"resumes after update {update}",
+        *(
+            f"resuming with --{name} {getattr(config, name)}; it was {getattr(original, name)}"
+            for name in CHANGEABLE
+            if getattr(config, name) != getattr(original, name)
+        ),
     ]
     if config.reload:
         notes.append(
-            "note: goes on with the training in the directory; --reload has an effect only at its "
-            "start"
+            "note: --reload has no effect: the directory of --model holds a training, which goes on"
         )
     return notes
 

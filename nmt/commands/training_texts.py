@@ -24,7 +24,7 @@ def read_texts(
 
     Prints how many pairs are left out.
     """
-    validation_metrics(config.valid_tokenizer)  # refuses one that cannot be used, before it reads
+    validation_metrics(config.valid_tokenizer)  # refuses an unusable one before it reads
     target = vocabularies.target
     _check_prefixes("target_prefixes", config.target_prefixes, target)
     _check_prefixes(

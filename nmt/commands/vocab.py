@@ -3,6 +3,7 @@
 import argparse
 import itertools
 
+from ..errors import UserError
 from ..messages import log
 from ..storage.files import atomic_write
 from ..text.sentencepiece_training import changed_characters, train_sentencepiece
@@ -17,6 +18,8 @@ def run(arguments: argparse.Namespace) -> None:
     source = arguments.source_dataset
     target = arguments.target_dataset
     options = {name: value for name, value in vars(arguments).items() if name not in _OTHERS}
+    if arguments.to.exists() and not arguments.to.is_dir():
+        raise UserError(f"--to {arguments.to} is not a folder; give another")
     # Both are trained before one is written: a training that fails replaces neither.
     texts = [[source, target]] if arguments.joint else [[source], [target]]
     models = [train_sentencepiece(text, arguments.size, **options) for text in texts]

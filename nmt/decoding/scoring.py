@@ -16,7 +16,7 @@ from .options import DecodingOptions
 from .translator import Line
 
 
-class WordCosts(NamedTuple):
+class TokenCosts(NamedTuple):
     """The score of a target, and its tokens with their costs in nats, the end included."""
 
     score: float
@@ -59,21 +59,21 @@ class Scorer:
         """Returns the score of each pair, `[batch]`; see `scores_of_ids`."""
         return self.scores_of_ids(*self._rows(pairs))
 
-    def token_costs(self, pairs: Sequence[tuple[bytes, bytes]]) -> list[WordCosts]:
+    def token_costs(self, pairs: Sequence[tuple[bytes, bytes]]) -> list[TokenCosts]:
         """Returns the costs of the tokens of each pair; see `scores_of_ids`."""
         source, target = self._rows(pairs)
         found = []
-        for ids, costs in zip(target, self._costs_of_words(source, target), strict=True):
+        for ids, costs in zip(target, self._token_costs(source, target), strict=True):
             words = self._tokens(tf.constant([*ids, END])).numpy()
             tokens = [word.decode(errors="replace") for word in words]
-            found.append(WordCosts(self._score(costs), tokens, costs.tolist()))
+            found.append(TokenCosts(self._score(costs), tokens, costs.tolist()))
         return found
 
     def scores_of_ids(self, *sides: Sequence[np.ndarray]) -> np.ndarray:
         """Returns the score of each pair of ids: inf if a side has more than `LONGEST`, NaN if the
         weights overflow.
         """
-        return np.array([self._score(costs) for costs in self._costs_of_words(*sides)])
+        return np.array([self._score(costs) for costs in self._token_costs(*sides)])
 
     def _rows(self, pairs: Sequence[tuple[bytes, bytes]]) -> list[list[np.ndarray]]:
         sides = (tf.constant(side, tf.string) for side in zip(*pairs, strict=True))
@@ -82,7 +82,7 @@ class Scorer:
     def _score(self, costs: np.ndarray) -> float:
         return float(costs.sum() / len(costs) ** self._options.normalization_alpha)
 
-    def _costs_of_words(
+    def _token_costs(
         self, source: Sequence[np.ndarray], target: Sequence[np.ndarray]
     ) -> list[np.ndarray]:
         found = [np.full(len(ids) + 1, np.inf) for ids in target]

@@ -84,7 +84,7 @@ class Translator(tf.Module):
         self.options = options
 
     def refresh(self) -> None:
-        """Computes again what every step of decoding reads."""
+        """Computes what steps of decoding read again, after the weights have changed."""
         weights = tf.nest.flatten(self._compute_step_weights())
         for variable, weight in zip(self._step_weights, weights, strict=True):
             variable.assign(weight)

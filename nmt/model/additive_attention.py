@@ -95,10 +95,10 @@ def _energies(projected: tf.Tensor, query: tf.Tensor, to_score: tf.Tensor):
     hidden = tf.tanh(projected + query[:, tf.newaxis])
 
     def gradient(d_energies):
-        # Sum over time by products: on a CPU, XLA vectorizes no sum of unknown length.
         hidden = tf.tanh(projected + query[:, tf.newaxis])
         slope = 1.0 - hidden * hidden
         column = tf.squeeze(to_score, -1)
+        # Sums over time by products: on a CPU, XLA vectorizes no sum of unknown length.
         rows = d_energies[:, tf.newaxis]
         d_projected = d_energies[..., tf.newaxis] * slope * column
         d_query = tf.squeeze(rows @ slope, 1) * column

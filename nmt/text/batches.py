@@ -61,7 +61,7 @@ def cut_batches(lengths: np.ndarray, sentences: int, tokens: int) -> Iterator[np
 
 
 def rows_of(ids: tf.RaggedTensor) -> list[np.ndarray]:
-    """Returns the ids of each row, `[batch, (tokens)]`."""
+    """Returns the ids of each row of `[batch, (tokens)]`."""
     return np.split(ids.flat_values.numpy(), ids.row_splits.numpy()[1:])[:-1]
 
 

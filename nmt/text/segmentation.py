@@ -54,7 +54,7 @@ class SubwordSampler:
         )
         is_bpe = proto.trainer_spec.model_type == proto.trainer_spec.BPE
         self._draw: Callable[[str, float, random.Random], list[str]] = (
-            self._merged if is_bpe else self._sampled
+            self._sample_merges if is_bpe else self._sample_between_fixed
         )
         self._word = functools.lru_cache(_REMEMBERED)(self._ids_of_word)
 
@@ -90,7 +90,7 @@ class SubwordSampler:
             return [self._bytes[i] for i in unit.encode()]
         return [self._processor.unk_id()]
 
-    def _merged(self, word: str, alpha: float, generator: random.Random) -> list[str]:
+    def _sample_merges(self, word: str, alpha: float, generator: random.Random) -> list[str]:
         """Merges symbols, the best score first, each skipped with probability `alpha`.
 
         Reference: arXiv:1910.13267.
@@ -129,7 +129,7 @@ class SubwordSampler:
             propose(left, after[left])
         return [symbol for symbol in symbols if symbol]
 
-    def _sampled(self, word: str, alpha: float, generator: random.Random) -> list[str]:
+    def _sample_between_fixed(self, word: str, alpha: float, generator: random.Random) -> list[str]:
         """Draws a segmentation of what is between symbols that are never split."""
         units: list[str] = []
         for fixed, group in itertools.groupby(

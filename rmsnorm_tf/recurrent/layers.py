@@ -61,7 +61,7 @@ class _NormalizedRNN(keras.layers.RNN):
         # The loop puts time first. If it is first already, TensorFlow removes both transpositions
         # from a graph.
         projected = self.cell.project(ops.swapaxes(sequences, 0, 1), training)
-        # Keras's loop reads these attributes of its layer, which would be built in every call.
+        # Keras's loop reads these attributes of its layer; a real one would be built in each call.
         loop = types.SimpleNamespace(
             cell=functools.partial(self.cell.step, training=training),
             return_sequences=self.return_sequences,

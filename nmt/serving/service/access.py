@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...errors import UserError
 from .connection import Connection
-from .limits import CLOSE, Refused, respond_refused
+from .limits import CLOSE, Refused, refused_response
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]+)(:[0-9]*)?")
 _HEALTH = ("/healthz", "/readyz")  # paths that are always answered
@@ -69,14 +69,14 @@ class AccessMiddleware:
         with connection.request():
             try:
                 self._check(scope, Headers(scope=scope))
-                if connection.all_connections.is_reached and scope["path"] not in _HEALTH:
+                if connection.connection_limit.is_reached and scope["path"] not in _HEALTH:
                     raise Refused(
                         503,
                         "too many requests are in progress; try again later",
                         CLOSE | {"Retry-After": "1"},
                     )
             except Refused as refused:
-                return await (await respond_refused(None, refused))(scope, receive, send_if_open)
+                return await (await refused_response(None, refused))(scope, receive, send_if_open)
             await self._app(scope, receive, send_if_open)
 
     def _check(self, scope: Scope, headers: Headers) -> None:

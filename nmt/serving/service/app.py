@@ -25,7 +25,7 @@ from starlette.routing import Route
 from . import rest
 from .access import Access, AccessMiddleware
 from .batcher import SECONDS, Batcher
-from .limits import CLOSE, Answer, Budget, Limits, Refused, queue_is_full, respond_refused
+from .limits import CLOSE, Answer, Budget, Limits, Refused, queue_is_full, refused_response
 from .loaded_model import Arrays, LoadedModel, describe
 from .page import page
 from .store import Served, Store
@@ -87,7 +87,7 @@ class Service:
             ]
         app = Starlette(
             routes=routes,
-            exception_handlers={Refused: respond_refused, Exception: _say_failed},
+            exception_handlers={Refused: refused_response, Exception: _say_failed},
             lifespan=self._lifespan,
         )
         self.app = AccessMiddleware(app, access)

@@ -134,14 +134,14 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
     this connection in its `state`.
 
     Args:
-        all_connections: The connections of the service.
+        connection_limit: Limits all connections of the service.
         limits: `head_timeout` for the head of the next request; `deadline` to read what waits, at
             most `PIECE`.
     """
 
     def __init__(
         self,
-        all_connections: ConnectionLimit,
+        connection_limit: ConnectionLimit,
         limits: Limits,
         *,
         app_state: dict[str, Any],
@@ -149,7 +149,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
     ):
         super().__init__(app_state=app_state | {"connection": self}, **given)
         self.conn: _Parser = _Parser(limits)
-        self.all_connections = all_connections
+        self.connection_limit = connection_limit
         self._limits = limits
         self._buffer = bytearray(_READ_BODY)
         self.requests = 0  # in progress
@@ -161,13 +161,13 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
     def request(self) -> Iterator[None]:
         """Stops the timer for the head of the next request within this context."""
         self.requests += 1
-        self.all_connections.update(self)
+        self.connection_limit.update(self)
         self._request_timer = _stopped(self._request_timer)
         try:
             yield
         finally:
             self.requests -= 1
-            self.all_connections.update(self)
+            self.connection_limit.update(self)
 
     async def until_open(self) -> None:
         """Returns at once if the connection is open; else when it is lost, after which uvicorn
@@ -184,7 +184,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         self.flow: _Flow = _Flow(transport)
         # pause_writing is called when anything waits to be sent.
         transport.set_write_buffer_limits(high=0)
-        self.all_connections.update(self)
+        self.connection_limit.update(self)
         self._watch()
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -201,7 +201,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         parts = self.conn.parts
         self.conn.parts = 0
         if parts > _FEW:
-            self.flow.pause_reading_for(self.all_connections.pause(parts))
+            self.flow.pause_reading_for(self.connection_limit.pause(parts))
 
     def send_400_response(self, msg: str) -> None:
         super().send_400_response(self.conn.refusal or msg)
@@ -221,7 +221,7 @@ class Connection(H11Protocol, asyncio.BufferedProtocol):
         self._response_timer = _stopped(self._response_timer)
         super().connection_lost(None)  # uvicorn keeps one with an error for timeout_keep_alive
         self.lost.set()
-        self.all_connections.update(self)
+        self.connection_limit.update(self)
 
     def _watch(self) -> None:
         """Runs the timer while no request is in progress."""

@@ -44,7 +44,7 @@ class Limits:
         return _ROW_BYTES * self.batch
 
 
-async def respond_refused(_: Request | None, refused: Refused) -> Response:
+async def refused_response(_: Request | None, refused: Refused) -> Response:
     """Returns the response to a request that gets no result."""
     return JSONResponse({"error": refused.detail}, refused.status_code, refused.headers)
 

@@ -75,9 +75,8 @@ class Store:
             raise UserError(
                 next(
                     iter(self.broken.values()),
-                    f"{self.root} {'holds no' if self.root.exists() else 'does not exist; give'} "
-                    "NAME/VERSION with an export and a whole number as VERSION; `python -m nmt "
-                    "export --to MODELS/NAME/1` makes one",
+                    f"{self.root} does not exist, or holds no NAME/VERSION with an export and a "
+                    "whole number as VERSION; `python -m nmt export --to MODELS/NAME/1` makes one",
                 )
             )
 

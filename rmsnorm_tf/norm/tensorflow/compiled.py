@@ -1,8 +1,8 @@
 """Chooses and caches the compiled function for an input signature.
 
-`compute` makes the signature of its inputs and looks its function up. `_in_graphs` and
-`_in_eager_mode` make that function from the `Passes` of the signature: each pass becomes one
-operation, and `_with_gradient` joins the two, so that the second is the gradient of the first.
+`compute` makes the signature of its inputs and looks its function up. `_in_eager_mode` and
+`_in_graphs` make that function from the `Passes` of the signature; in eager mode, each pass runs as
+one operation. `_with_gradient` makes the backward pass the gradient of the forward pass.
 """
 
 import contextlib

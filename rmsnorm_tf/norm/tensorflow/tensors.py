@@ -1,7 +1,7 @@
 """Backend helpers for TensorFlow.
 
-`norm.portable` has the same functions for other backends, but `with_sizes_of`: there all sizes are
-known.
+`norm.portable` has the same functions for other backends, except `with_sizes_of`: all sizes are
+known there.
 """
 
 import os

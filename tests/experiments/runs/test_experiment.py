@@ -34,7 +34,7 @@ def test_a_row_or_a_setting_that_no_process_has_timed_is_timed_with_all_others(
         with pytest.raises(Restart):
             EXPERIMENT.reproduce("", so_far=False, root=tmp_path)
         assert store.read_times() == [times("layernorm", "rmsnorm", AGAIN)] * count
-    monkeypatch.setattr(experiment, "told", lambda _: "")
+    monkeypatch.setattr(experiment, "summary_of", lambda _: "")
     EXPERIMENT.reproduce("", so_far=False, root=tmp_path)  # once more, without a restart
 
 

@@ -8,9 +8,9 @@ from tests.nmt.outcomes import refused
 def test_mistakes_are_one_line(run, tmp_path):
     status, _, said = run("serve", "absent")
     assert (status, said.count("\n")) == (2, 1)
-    assert "absent does not exist; give NAME/VERSION" in said
+    assert "absent does not exist, or holds no NAME/VERSION" in said
     (tmp_path / "empty").mkdir()
-    assert "empty holds no NAME/VERSION" in refused(run("serve", "empty"))
+    assert "empty does not exist, or holds no NAME/VERSION" in refused(run("serve", "empty"))
     (tmp_path / "models" / "toy" / "1").mkdir(parents=True)
     (tmp_path / "models" / "toy" / "1" / "saved_model.pb").write_bytes(b"garbage")
     status, _, said = run("serve", "models", "--port", 0)

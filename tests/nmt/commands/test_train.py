@@ -41,6 +41,7 @@ def test_a_training_may_resume_with_other_options(train, tmp_path):
     words = [f"--{name}={value}" for name, value in options.items()]
     status, _, said = train("--finish_after", 3, *words)
     assert status == 0, said
+    assert "resumes after update 2\n" in said
     assert "--learning_rate 0.5; it was 0.0001" in said
     assert "--translation_maxlen 9; it was 8" in said
     assert 0.4 < np.abs(weights(tmp_path / "model" / "last.npz")["table"] - before).max() < 0.6

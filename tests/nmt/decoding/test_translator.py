@@ -252,7 +252,7 @@ def test_the_cost_of_units_is_that_of_the_translation(make_random_model, subword
         pairs = []
         for source, line in zip(sources, lines, strict=True):
             pairs += [(source.encode(), text.encode()) for text in line.texts]
-        costs = Scorer(both, model, options).costs(pairs)
+        costs = Scorer(both, model, options).scores_of(pairs)
         scores = [score for line in lines for score in line.scores]
         if units:
             np.testing.assert_allclose(costs, scores, rtol=1e-4)
