@@ -101,7 +101,7 @@ def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
         ),
         (
             "vocab --source_dataset a --target_dataset b --to words.json",
-            "nmt: words.json: File exists",
+            "nmt: --to words.json is not a folder",
         ),
         (
             "vocab --source_dataset a --to v",
@@ -171,7 +171,7 @@ def test_a_mistake_is_one_line_and_status_2(run, dictionary, tmp_path, words, sa
 @pytest.mark.parametrize(
     ("left", "said"),
     [
-        ("last.npz", "nmt: model has no model"),
+        ("last.npz", "nmt: model has no best.npz"),
         (None, "nmt: there is no checkpoint"),
     ],
 )
