@@ -94,6 +94,7 @@ def options_of(*groups: type) -> list[str]:
 
 
 FILES = options_of(FileOptions)
+TEXTS = tuple(name for name in FILES if name.endswith("_dataset"))
 CHANGEABLE = options_of(LearningRateOptions, ValidationOptions)
 
 

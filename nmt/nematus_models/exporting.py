@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from ..config import Config
+from ..config import TEXTS, Config
 from ..errors import UserError
 from ..storage.files import write_json
 from ..system import load_system
@@ -23,10 +23,7 @@ _SIDES = {  # tables of words -> the side of their vocabulary
     "decoder/output_bias": 1,
 }
 _SAME = (  # options with the same name and meaning in master
-    "source_dataset",
-    "target_dataset",
-    "valid_source_dataset",
-    "valid_target_dataset",
+    *TEXTS,
     "model_type",
     "embedding_size",
     "state_size",

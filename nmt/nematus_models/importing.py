@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ..config import Config, make_config
+from ..config import TEXTS, Config, make_config
 from ..errors import UserError
 from ..storage.checkpoints import BEST, save_checkpoint
 from ..storage.files import atomic_directory, read_json
@@ -49,7 +49,6 @@ _SAME = (
 )
 _NO_WEIGHT = re.compile(rf".*/Adam(_1)?|beta[12]_power|time|{rnn_names.UNUSED}")
 _SMOOTH = "_smooth"  # at the end of the names of the averages in a checkpoint
-_TEXTS = ("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset")
 # Option that changes the model -> the only value that our model supports.
 _SUPPORTED = {
     "factors": 1,
@@ -132,7 +131,7 @@ def read_checkpoint_config(
     }
     parts = {name: options.get(name) for name in transformer_names.OPTIONS}
     ours |= rnn_names.options(options) if is_rnn else transformer_names.PARTS | parts
-    ours |= {name: options.get(name) or "" for name in _TEXTS}
+    ours |= {name: options.get(name) or "" for name in TEXTS}
     ours |= {
         "model_type": model_type,
         "clip_counts": "words" if "model_type" in options else None,  # an option since v0.4

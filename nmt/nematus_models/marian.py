@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..config import Config, make_config
+from ..config import TEXTS, Config, make_config
 from ..errors import UserError
 from ..storage.checkpoints import BEST, save_checkpoint
 from ..storage.files import ORIGIN, atomic_directory, read_inside, write_json
@@ -41,9 +41,7 @@ _PARTS = {
     "transformer_norm_position": "post",
     "transformer_attention_bias": True,
     "transformer_output_bias": True,
-    **dict.fromkeys(
-        ("source_dataset", "target_dataset", "valid_source_dataset", "valid_target_dataset"), ""
-    ),
+    **dict.fromkeys(TEXTS, ""),
 }
 
 
