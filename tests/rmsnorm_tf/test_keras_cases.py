@@ -63,7 +63,8 @@ def adopt(path: str, differs: tuple[str, ...] = ()) -> type:
     module = pytest.importorskip(f"keras.src.layers.{path}_test", reason="Keras lacks its tests")
     module.layers = _Layers()
     [case] = [each for name, each in vars(module).items() if name.endswith("Test")]
-    assert all(hasattr(case, name) for name in differs)
+    # Keras 3.12, of Python 3.10, has not all of them yet.
+    assert keras.__version__ < "3.15" or all(hasattr(case, name) for name in differs)
     return type(case.__name__, (case,), {"__module__": __name__, **dict.fromkeys(differs)})
 
 

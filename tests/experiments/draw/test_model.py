@@ -71,5 +71,4 @@ def test_the_divergence_adds_up_over_the_steps():
     step = model.get_layer("drawing").cell
     step.distribution.kernel.assign(0 * step.distribution.kernel)
     step.distribution.bias.assign([0.5, 0.0, 0.0, 0.0])
-    found = np.asarray(model(images()))[:, -1]
-    np.testing.assert_allclose(found, 3 * 0.5**2 / 2, rtol=1e-5)
+    np.testing.assert_allclose(np.asarray(model(images()))[:, -1], 3 * 0.5**2 / 2, rtol=1e-5)

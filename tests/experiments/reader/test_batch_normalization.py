@@ -60,8 +60,8 @@ def test_a_time_step_of_padding_changes_no_average():
     norm = StepNormalization()
     norm(random(4, 2), np.ones((4, 1), np.float32), training=True)
     before = [*norm.get_weights()]
-    found = norm(random(4, 2, seed=1), np.zeros((4, 1), np.float32), training=True)
-    assert np.isfinite(found).all()
+    padding = np.zeros((4, 1), np.float32)
+    assert np.isfinite(norm(random(4, 2, seed=1), padding, training=True)).all()
     for was, now in zip(before, norm.get_weights(), strict=True):
         np.testing.assert_array_equal(was, now)
 
@@ -147,8 +147,7 @@ def test_compiled_training_moves_the_averages_as_plain_training_does():
         keras.utils.set_random_seed(1)
         model = network()
         model.compile("sgd", "mse", jit_compile=compiled)
-        inputs = [random(4, 6, 3), words_of(LENGTHS, 6)]
-        model.fit(inputs, random(4, 6, 8), epochs=2, verbose=0)
+        model.fit([random(4, 6, 3), words_of(LENGTHS, 6)], random(4, 6, 8), epochs=2, verbose=0)
         found.append(model.get_weights())
     for plain, compiled in zip(*found, strict=True):
         np.testing.assert_allclose(plain, compiled, rtol=1e-4, atol=1e-7)
