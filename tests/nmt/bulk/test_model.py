@@ -39,8 +39,9 @@ def test_lines_that_the_model_fails_on_are_found():
             [b"a", b"b", b"x", Failure("is bad")], weights=[9, 9, 1, 1], k=draw.randrange(40)
         )
         upper = [line if isinstance(line, Failure) else line.upper() for line in lines]
-        expected = [FAILS if line == b"X" else line for line in upper]
-        assert translate_lines(Upper(), lines) == expected
+        assert translate_lines(Upper(), lines) == [
+            FAILS if line == b"X" else line for line in upper
+        ]
 
 
 def test_a_model_that_does_not_fail_is_called_once():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from nmt.model.forward_pass import ForwardPass
 from nmt.model.gru import GRUMasks, GRUStep
 from nmt.normalization import Normalization
 from tests.reference import sigmoid
@@ -73,10 +74,18 @@ def test_gru_masks_each_projection_on_its_own():
         "state_to_gates": 4,
         "state_to_proposal": 4,
     }
+    assert [
+        each.shape[1] for each in layer.masks(ForwardPass(tf.constant([1, 2])), 2, 0.5, 0.5)[:4]
+    ] == [*matrices.values()]
     for name, units in matrices.items():
         masks = GRUMasks(**{name: tf.zeros([2, units])})
-        without = {**weights, name: np.zeros_like(weights[name])}
-        expected = gru(x, h, without, lambda x, weights, name: x, False)
+        expected = gru(
+            x,
+            h,
+            {**weights, name: np.zeros_like(weights[name])},
+            lambda x, weights, name: x,
+            False,
+        )
         np.testing.assert_allclose(
             layer.step(h, layer.project_input(x, masks), masks), expected, rtol=1e-5, atol=1e-6
         )
