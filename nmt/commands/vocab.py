@@ -18,12 +18,16 @@ def run(arguments: argparse.Namespace) -> None:
     source = arguments.source_dataset
     target = arguments.target_dataset
     options = {name: value for name, value in vars(arguments).items() if name not in _OTHERS}
-    if arguments.to.exists() and not arguments.to.is_dir():
-        raise UserError(f"--to {arguments.to} is not a folder; give another")
+    is_new = not arguments.to.exists()
+    arguments.to.mkdir(parents=True, exist_ok=True)
     # Both are trained before one is written: a training that fails replaces neither.
     texts = [[source, target]] if arguments.joint else [[source], [target]]
-    models = [train_sentencepiece(text, arguments.size, **options) for text in texts]
-    arguments.to.mkdir(parents=True, exist_ok=True)
+    try:
+        models = [train_sentencepiece(text, arguments.size, **options) for text in texts]
+    except UserError:
+        if is_new:
+            arguments.to.rmdir()
+        raise
     if arguments.joint:
         texts *= 2
         models *= 2

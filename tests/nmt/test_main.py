@@ -101,7 +101,7 @@ def test_closed_standard_streams_are_refused(run, trained, monkeypatch):
         ),
         (
             "vocab --source_dataset a --target_dataset b --to words.json",
-            "nmt: --to words.json is not a folder",
+            "nmt: words.json: File exists",
         ),
         (
             "vocab --source_dataset a --to v",
